@@ -1,0 +1,45 @@
+"""A distribution as its dist-info folder tells it, before it becomes a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from envguard.model.digest import Digest
+from envguard.model.distribution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledRow:
+    """One row of an installed RECORD, placed.
+
+    ``root`` is ``library``, ``data``, ``scripts`` or ``headers``; ``path`` is relative to it (posix, normalised);
+    ``digest`` is ``algorithm:hex`` or empty; ``size`` as written, may be empty.
+    """
+
+    root: str
+    path: str
+    digest: str
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A RECORD, read: normalised hashed rows by (root, path), all placed rows, and paths without a hash.
+
+    ``rows`` has roots ``library`` and ``data`` only and is what the record fingerprints digest.
+    """
+
+    rows: Mapping[tuple[str, str], Row]
+    placed: tuple[InstalledRow, ...]
+    errata: tuple[str, ...]
+    record: Digest
+    record_data: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """A launcher to be: ``name`` runs ``target`` (``module:attribute``)."""
+
+    name: str
+    target: str
