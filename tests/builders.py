@@ -72,9 +72,7 @@ def facts(**sections: Any) -> Facts:
         cpu=Value(Cpu("x86_64", "a processor", ("avx2", "avx512f"))),
         variables=Value(Variables("shell", (Variable("OMP_NUM_THREADS", VariableKind.KEY, "8"),))),
         code=Value(Code("0" * 40)),
-        distributions=Value(
-            (distribution(), distribution("torch", "2.11.0"), distribution("triton", "3.6.0"))
-        ),
+        distributions=Value((distribution(), distribution("torch", "2.11.0"), distribution("triton", "3.6.0"))),
         files=Value(()),
         shared=Value(()),
         shadows=Value(()),
@@ -98,12 +96,8 @@ def wheel(
     """Write a real wheel file: ``files`` by their path in the zip; ``record`` replaces the right RECORD."""
     stem = name.replace("-", "_")
     info = f"{stem}-{version}.dist-info"
-    whole = {
-        path: content.encode() if isinstance(content, str) else content for path, content in files.items()
-    }
-    whole[f"{info}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}".encode()
-    )
+    whole = {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+    whole[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}".encode()
     tags = [
         f"Tag: {python}-{abi}-{platform}"
         for python, abi, platform in [tag.split("-")]

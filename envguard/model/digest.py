@@ -5,9 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Protocol
 
 _PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class Readable(Protocol):
+    """Anything with a ``read`` of bytes."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,9 +36,12 @@ class Digest:
         return cls(hashlib.sha256(content).hexdigest())
 
     @classmethod
-    def of_stream(cls, stream: BinaryIO) -> Digest:
+    def of_stream(cls, stream: Readable) -> Digest:
         """Digest of what is left in a binary stream."""
-        return cls(hashlib.file_digest(stream, "sha256").hexdigest())
+        state = hashlib.sha256()
+        while chunk := stream.read(1 << 20):
+            state.update(chunk)
+        return cls(state.hexdigest())
 
     @property
     def short(self) -> str:

@@ -184,7 +184,7 @@ class Live:
     architectures: tuple[str, ...]
     default_dtype: str
     outside: tuple[str, ...]
-    """Loaded libraries of torch's or CUDA's that lie outside the environment, by file name; ``LD_PRELOAD`` ones too."""
+    """Loaded libraries of torch or CUDA from outside the environment, and LD_PRELOAD ones: file names."""
 
 
 @dataclass(frozen=True, slots=True)
