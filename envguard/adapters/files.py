@@ -39,10 +39,10 @@ def replacing(path: Path, *, mode: int = 0o644, durable: bool = True) -> Iterato
             os.fchmod(stream.fileno(), mode)
             if durable:
                 os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink()
         raise
     if durable:
         sync_folder(path.parent)

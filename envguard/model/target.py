@@ -31,7 +31,7 @@ class Target:
 class PathEntry:
     """One folder of ``sys.path`` as a job would see it, and why it is there.
 
-    ``source``: ``standard library``, ``site-packages``, ``PYTHONPATH``, ``user site``, ``.pth``, ``working folder``.
+    """One folder of ``sys.path`` as a job would see it, and its cause.
     """
 
     path: Path
