@@ -31,7 +31,8 @@ class Target:
 class PathEntry:
     """One folder of ``sys.path`` as a job would see it, and why it is there.
 
-    """One folder of ``sys.path`` as a job would see it, and its cause.
+    ``source``: ``standard library``, ``site-packages``, ``PYTHONPATH``, ``user site``, ``.pth``
+    or ``working folder``.
     """
 
     path: Path
