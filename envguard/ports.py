@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
-from envguard.model.facts import Facts
+from envguard.model.facts import Facts, FileFact
 from envguard.model.target import Layout, Level, Target
 
 
@@ -36,6 +35,9 @@ class Prober(Protocol):
 
         Every distribution comes with its ``listing``.
         """
+
+    def content(self, layout: Layout, fact: FileFact) -> BinaryIO:
+        """The bytes of a file that a fact tells of, as they are now. OSError."""
 
 
 class Provenance(Protocol):
@@ -105,10 +107,3 @@ class Installer(Protocol):
 
     def install(self, environment: Path, wheels: Sequence[tuple[Path, Digest]]) -> None:
         """Install exactly these files, offline, hashes required, without any shared cache."""
-
-
-class Lockable(Protocol):
-    """Something only one envguard may do at a time."""
-
-    def hold(self, name: str) -> AbstractContextManager[None]:
-        """InUseError when another process holds it and doesn't let go in time."""
