@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
+from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
 from envguard.model.facts import Facts, FileFact
+from envguard.model.offer import Offer as Offer
 from envguard.model.target import Layout, Level, Target
 
 
@@ -66,23 +68,6 @@ class Store(Protocol):
         """All names, in no order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A wheel file that a source offers. ``sha256`` and ``size`` are the source's word."""
-
-    filename: str
-    location: str
-    """Its address, without userinfo, query and fragment, or a path; for people."""
-    source: str
-    """Name of the index, or ``find-links``, ``archive``."""
-    sha256: Digest | None = None
-    size: int | None = None
-    yanked: str | None = None
-    """Why it is yanked; empty text when no reason is given."""
-    reference: object = None
-    """What the adapter needs to get it; nobody else looks inside."""
-
-
 class Index(Protocol):
     """All places that wheels can be had from, in order: find-links folders, then indexes."""
 
@@ -102,8 +87,72 @@ class Installer(Protocol):
     def version(self) -> str:
         """uv's version. UvUnsuitableError when there is none that can be used."""
 
+    def notes(self) -> Sequence[str]:
+        """What is to be said of this uv: a version that envguard was never tried with."""
+
+    def pythons(self, minor: str) -> Sequence[Path]:
+        """Installed interpreters that may be Python ``minor`` (``3.12``), likeliest first; none is downloaded."""
+
+    def looked(self) -> str:
+        """Where ``pythons`` looks, in words."""
+
     def create(self, environment: Path, python: Path) -> None:
-        """Make an empty relocatable environment."""
+        """Make an empty relocatable environment. InstallFailedError."""
 
     def install(self, environment: Path, wheels: Sequence[tuple[Path, Digest]]) -> None:
-        """Install exactly these files, offline, hashes required, without any shared cache."""
+        """Install exactly these files, offline, hashes required, without any shared cache. InstallFailedError."""
+
+    def compile(self, environment: Path, final: Path) -> None:
+        """Compile all bytecode anew, such that it stays valid when the environment moves to ``final``."""
+
+
+class Environments(Protocol):
+    """The folder of restored environments, one folder a lock's name, and the targets that lead to them."""
+
+    def hold(self, name: str) -> AbstractContextManager[None]:
+        """Only one restore of a name at a time. InUseError when another holds it and doesn't let go in time."""
+
+    def room(self) -> Room:
+        """What is free there."""
+
+    def wheels(self, name: str) -> Path:
+        """The folder that wheels are fetched into; it outlives a failed attempt, so that the next needs less."""
+
+    def forget_wheels(self, name: str) -> None:
+        """Remove that folder."""
+
+    def begin(self, name: str, lock: str) -> Attempt:
+        """A new attempt, after what killed ones left was removed. Call it while the name is held."""
+
+    def put(self, environment: Path, path: Path, content: bytes, mode: int) -> None:
+        """Write a file of an environment being built; ``path`` is absolute and can't lead out of it."""
+
+    def drop(self, environment: Path, path: Path) -> None:
+        """Remove a file of an environment being built, if it is there."""
+
+    def finish(self, attempt: Attempt, marker: bytes) -> Path:
+        """Everything on disk, then the marker, then one rename to where it stays: the environment's folder."""
+
+    def discard(self, attempt: Attempt) -> None:
+        """Remove an attempt that failed."""
+
+    def occupants(self, target: Path) -> Sequence[Occupant]:
+        """Processes that run from what a target leads to now."""
+
+    def switch(self, environment: Path, target: Path) -> Switched:
+        """Make a target lead to an environment, in one step. A folder that is in the way is kept beside it."""
+
+    def restored(self, name: str | None = None) -> Sequence[Restored]:
+        """All finished environments, or those of one name, oldest first."""
+
+    def current(self, name: str) -> Path:
+        """The link of a name that restore switches where no target is given."""
+
+    def rollback(self, target: Path) -> Switched:
+        """Make a target lead to what it led to before. InUseError names a process that runs from it now.
+
+        UsageError when there is nothing to go back to.
+        """
+
+    def prune(self, name: str | None = None) -> Pruned:
+        """Remove every environment that no target leads to, now or by one rollback. InUseError names a process."""
