@@ -116,7 +116,7 @@ class FakeIndex:
             return tuple(self._offers.get(canonical(name), ()))
 
     def fetch(self, offer: Offer, folder: Path, *, expect: Digest | None, progress: Progress) -> Path:
-        """Write the bytes under the offer's filename; nothing is left in ``folder`` when they are not ``expect``."""
+        """Write the bytes under the offer's filename; when they are not ``expect``, nothing."""
         with self._mutex:
             self.fetched.append(offer.filename)
             self._strike(offer.filename)
@@ -132,7 +132,8 @@ class FakeIndex:
             if expect is not None and got != expect:
                 self._lies_or_cuts += 1
                 raise OtherBytesError(
-                    f"index {offer.source} now serves other bytes for {offer.filename}: expected {expect}, got {got}",
+                    f"index {offer.source} now serves other bytes for {offer.filename}: "
+                    f"expected {expect}, got {got}",
                     where=offer.location,
                     hint="restore it from the archive, or record the environment anew",
                 )
