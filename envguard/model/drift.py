@@ -10,6 +10,8 @@ class Severity(Enum):
     """How much a finding counts."""
 
     DRIFT = "drift"
+    UNKNOWN = "unknown"
+    """It could not be looked at: the check is at best UNKNOWN."""
     NOTE = "note"
     IGNORED = "ignored"
 
