@@ -25,9 +25,12 @@ def size(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def needs_and_has(folder: Path, needs: int | None) -> str:
-    """``needs 530.6 MB, has 12.0 MB`` for the disk that holds ``folder``; what isn't known is left out."""
+def needs_and_has(folder: Path, needs: int | None, written: int = 0) -> str:
+    """``needs 530.6 MB, has 12.0 MB`` for the disk that holds ``folder``; what isn't known is left out.
+
+    ``written`` bytes of what was needed are there already, and count as room.
+    """
     words = [] if needs is None else [f"needs {size(needs)}"]
     with contextlib.suppress(OSError):
-        words.append(f"has {size(shutil.disk_usage(folder).free)}")
+        words.append(f"has {size(shutil.disk_usage(folder).free + written)}")
     return ", ".join(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import os
@@ -20,6 +21,7 @@ from envguard.model.digest import Digest
 
 _CHUNK = 1 << 20
 _NAME = re.compile(r"[0-9a-f]{64}")
+_DAMAGE = frozenset({errno.EIO, errno.ELOOP, errno.ENXIO})
 
 
 class DirectoryStore:
@@ -49,6 +51,7 @@ class DirectoryStore:
                 length += len(chunk)
                 with disk:
                     _write_all(handle, chunk)
+                    disk.written = length
             digest = Digest(state.hexdigest())
             if expect is not None and digest != expect:
                 raise OtherBytesError(f"the store was to keep {expect}, and was given {digest}")
@@ -184,10 +187,10 @@ class DirectoryStore:
             handle = os.open(self.path(digest), flags)
         except (FileNotFoundError, NotADirectoryError):
             raise self._missing(digest) from None
-        except PermissionError as error:
-            raise self._folder.fault(error) from None
         except OSError as error:
-            raise self._corrupt(digest, f"can't be opened: {error.strerror}") from None
+            if error.errno in _DAMAGE:
+                raise self._corrupt(digest, f"can't be opened: {error.strerror}") from None
+            raise self._folder.fault(error) from None
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise self._corrupt(digest, "is not a regular file")
@@ -224,13 +227,14 @@ class _Disk:
     def __init__(self, folder: StoreFolder, needs: int | None) -> None:
         self._folder = folder
         self._needs = needs
+        self.written = 0
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise self._folder.fault(error, self._needs) from None
+            raise self._folder.fault(error, self._needs, self.written) from None
 
 
 def _left(source: BinaryIO) -> int | None:

@@ -64,11 +64,11 @@ class StoreFolder:
         """``what`` follows the words "the store"."""
         return StoreError(f"the store {what}", where=str(self.root), hint=hint)
 
-    def fault(self, error: OSError, needs: int | None = None) -> StoreError:
-        """A disk's error as one for people; ``needs`` bytes were to be written."""
+    def fault(self, error: OSError, needs: int | None = None, written: int = 0) -> StoreError:
+        """A disk's error as one for people; of ``needs`` bytes ``written`` were, and will be free again."""
         if room.is_full(error):
             return self.unusable(
-                f"has no room: {error.strerror}; {room.needs_and_has(self.root, needs)}",
+                f"has no room: {error.strerror}; {room.needs_and_has(self.root, needs, written)}",
                 hint="free some with: envguard store gc; or name a folder on another disk in ENVGUARD_DATA_DIR",
             )
         return self.unusable(
