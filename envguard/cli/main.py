@@ -2,7 +2,65 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+
+from envguard import __version__
+from envguard.errors import EnvguardError
+
+INTERRUPTED = 130
+BUG = 70
+CLOSED = 141
+
 
 def entry() -> None:
     """Console script."""
-    raise SystemExit(0)
+    raise SystemExit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; the exit code (design: 0 match, 1 drift, 2 usage, 3 could not, 4 unknown, 70 bug)."""
+    if list(arguments) == ["--version"]:  # before anything is imported
+        sys.stdout.write(f"envguard {__version__}\n")
+        return 0
+    from envguard.cli.parser import parse
+
+    try:
+        options = parse(arguments)
+        code = options.run(options)
+        sys.stdout.flush()
+    except EnvguardError as error:
+        _print_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED
+    except Exception:
+        return _print_bug()
+    return int(code)
+
+
+def _print_error(error: EnvguardError) -> None:
+    lines = [f"error[{error.slug}]: {error.message}"]
+    if error.where:
+        lines.append(f"  at: {error.where}")
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _print_bug() -> int:
+    import platform
+    import traceback
+
+    sys.stderr.write(traceback.format_exc())
+    sys.stderr.write(
+        f"\nerror[bug]: this is a fault of envguard, not yours.\n"
+        f"  at: envguard {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"  hint: please report it with the lines above; look through them for what should stay private\n"
+    )
+    return BUG

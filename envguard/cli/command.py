@@ -1,0 +1,17 @@
+"""A subcommand: what it is called, what it takes, what runs it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """``declare`` adds arguments to its parser; ``run`` answers with an exit code."""
+
+    name: str
+    summary: str
+    declare: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]

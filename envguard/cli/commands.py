@@ -1,0 +1,9 @@
+"""All subcommands, in the order of ``--help``."""
+
+from __future__ import annotations
+
+from envguard.cli.command import Command
+from envguard.cli.snapshot import SNAPSHOT
+from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
+
+COMMANDS: tuple[Command, ...] = (SNAPSHOT, VERIFY, DIFF, EXPLAIN)

@@ -1,0 +1,45 @@
+"""The argument parser, made from COMMANDS."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from envguard import __version__
+from envguard.cli.commands import COMMANDS
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parsed arguments, with ``run``. Wrong usage ends the process with code 2, as argparse does."""
+    return _parser(_command_in(arguments)).parse_args(arguments)
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser with every command declared."""
+    return _parser(None)
+
+
+def _command_in(arguments: Sequence[str]) -> str | None:
+    first = next((argument for argument in arguments if not argument.startswith("-")), None)
+    return first if any(command.name == first for command in COMMANDS) else None
+
+
+def _parser(only: str | None) -> argparse.ArgumentParser:
+    """With ``only``, the arguments of one command: declaring all of them costs milliseconds."""
+    parser = argparse.ArgumentParser(
+        prog="envguard",
+        description="Record the environment of a known-good run, verify it, name what differs, rebuild it.",
+        epilog="Exit codes: 0 match, 1 drift, 2 usage or invalid input, 3 could not, 4 unknown, 70 bug.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"envguard {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        if only not in (None, command.name):
+            continue
+        declared = commands.add_parser(
+            command.name, help=command.summary, description=command.summary, allow_abbrev=False
+        )
+        command.declare(declared)
+        declared.set_defaults(run=command.run)
+    return parser

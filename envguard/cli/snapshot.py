@@ -1,0 +1,141 @@
+"""``envguard snapshot``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envguard.cli import arguments
+from envguard.cli.command import Command
+
+if TYPE_CHECKING:
+    from envguard.cli.wiring import Surroundings
+    from envguard.operations.snapshot import Snapshot
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("-o", "--output", type=Path, metavar="LOCK", help="the lock file to write")
+    place.add_argument("--name", help="name of the lock: lockfiles/NAME.toml")
+    arguments.add_python(parser)
+    parser.add_argument("--note", metavar="TEXT", help="what you want to say of the run")
+    parser.add_argument("--update", action="store_true", help="replace an existing lock that holds other facts")
+    parser.add_argument("--live", action="store_true", help="also import torch in a child and record its own view")
+    arguments.add_find_links(parser)
+    arguments.add_output(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from envguard.adapters import project
+    from envguard.cli import output, wiring
+    from envguard.formats.lockfile import write_lock
+    from envguard.operations.snapshot import snapshot
+
+    around = wiring.surroundings()
+    target = wiring.target(options, around)
+    file = _file(options, around)
+    previous, text = project.load_lock(file) if file.exists() else (None, None)
+    where = wiring.sources(around, options.find_links)
+    output.say(f"target: {target.python} ({target.chosen})", quiet=options.quiet)
+    with output.Bars(quiet=options.quiet) as progress:
+        taken = snapshot(
+            target,
+            name=file.stem,
+            note=options.note,
+            previous=previous,
+            indexes=where.addresses(),
+            now=wiring.now(),
+            prober=wiring.prober(around, live=options.live),
+            provenance=wiring.provenance(where),
+            store=wiring.store(),
+            progress=progress,
+        )
+    if previous is not None and not taken.unchanged and not options.update:
+        return _refuse(file, taken, options)
+    if not taken.unchanged:
+        project.save_lock(file, write_lock(taken.lock, text))
+    _tell(file, taken, options)
+    return 0
+
+
+def _file(options: argparse.Namespace, around: Surroundings) -> Path:
+    """Where the lock goes: named, or this project's one lock, or lockfiles/<folder's name>.toml."""
+    from envguard.adapters import project
+    from envguard.errors import UsageError
+
+    if options.output is not None:
+        return Path(options.output)
+    if options.name is not None:
+        if not options.name or "/" in options.name or options.name.startswith("."):
+            raise UsageError(f"not a lock's name: {options.name[:60]!r}", hint="use letters, digits, - and _")
+        return around.root / project.LOCKS / f"{options.name}.toml"
+    if around.settings.lock is not None:
+        return around.root / around.settings.lock
+    found = sorted((around.root / project.LOCKS).glob("*.toml"))
+    if len(found) > 1:
+        raise UsageError(f"{project.LOCKS}/ holds {len(found)} locks", hint="say which: --name NAME")
+    return found[0] if found else around.root / project.LOCKS / f"{around.root.name or 'environment'}.toml"
+
+
+def _refuse(file: Path, taken: Snapshot, options: argparse.Namespace) -> int:
+    from envguard.cli import output
+    from envguard.formats.report_text import result_lines
+
+    if options.format == "json":
+        _print_json(file, taken, written=False)
+    else:
+        output.print_lines(line for result in taken.differences for line in result_lines(result))
+    output.say(
+        f"error[lock-exists]: {file} records another environment, and was not touched\n"
+        f"  hint: if this environment is the good one now: envguard snapshot -o {file} --update"
+    )
+    return 1
+
+
+def _tell(file: Path, taken: Snapshot, options: argparse.Namespace) -> None:
+    from envguard.cli import output
+
+    if options.format == "json":
+        _print_json(file, taken, written=not taken.unchanged)
+        return
+    for remark in taken.remarks:
+        output.say(f"note: {remark}", quiet=options.quiet)
+    if not options.quiet:
+        output.print_lines([_summary(file, taken)])
+
+
+def _summary(file: Path, taken: Snapshot) -> str:
+    from envguard.formats.lockfile import lock_id
+    from envguard.model.observed import value_or_none
+
+    facts = taken.lock.facts
+    torch = value_or_none(facts.torch)
+    distributions = value_or_none(facts.distributions) or ()
+    proven = sum(entry.wheel.sha256 is not None for entry in distributions)
+    build = f"torch {torch.build} (commit {torch.git_commit[:10]})" if torch else "no torch"
+    what = "unchanged" if taken.unchanged else "written"
+    return (
+        f"{file} {what}: {build}, {len(distributions)} distributions ({proven} with their wheel's sha256), "
+        f"{facts.files_seen:,} files, lock id {lock_id(taken.lock)[:12]}"
+    )
+
+
+def _print_json(file: Path, taken: Snapshot, *, written: bool) -> None:
+    from envguard.cli import output
+    from envguard.formats.lockfile import lock_id
+    from envguard.formats.report_json import result_document
+
+    output.print_json(
+        {
+            "schema": "envguard-snapshot-1",
+            "lock": str(file),
+            "lock-id": lock_id(taken.lock),
+            "written": written,
+            "remarks": list(taken.remarks),
+            "differences": [result_document(result) for result in taken.differences],
+        }
+    )
+
+
+SNAPSHOT = Command("snapshot", "Record an environment that is known to be good.", _declare, _run)

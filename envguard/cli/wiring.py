@@ -1,0 +1,132 @@
+"""Builds what the commands need, from arguments, settings and surroundings. Imports are made when asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envguard.adapters import project
+from envguard.errors import UsageError
+from envguard.formats.settings import Settings
+from envguard.model.lock import Lock
+from envguard.model.policy import Policy, stricter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from envguard.adapters.index_settings import Sources
+    from envguard.adapters.prober import EnvironmentProber
+    from envguard.adapters.provenance import LocalProvenance
+    from envguard.adapters.store import DirectoryStore
+    from envguard.model.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where envguard was called, and what the project says."""
+
+    folder: Path
+    root: Path
+    settings: Settings
+
+
+def surroundings() -> Surroundings:
+    """The working folder and its project."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working folder no longer exists", hint="change to another folder") from None
+    root, settings = project.settings(folder)
+    return Surroundings(folder, root, settings)
+
+
+def target(options: argparse.Namespace, around: Surroundings) -> Target:
+    """The target, named or chosen."""
+    from envguard.adapters.target import choose
+
+    configured = around.root / around.settings.python if around.settings.python else None
+    return choose(options.python, configured, around.folder, os.environ)
+
+
+def lock_file(options: argparse.Namespace, around: Surroundings) -> Path:
+    """The lock that is meant."""
+    return project.find_lock(options.lock, around.root, around.settings)
+
+
+def lock(options: argparse.Namespace, around: Surroundings) -> Lock:
+    """The lock that is meant, read."""
+    return project.load_lock(lock_file(options, around))[0]
+
+
+def policy(options: argparse.Namespace, around: Surroundings) -> Policy:
+    """The project's policy with the command line's words."""
+    named = frozenset(part.strip() for text in options.allow_unknown for part in text.split(",") if part.strip())
+    _known_checks(named)
+    whole = stricter(around.settings.policy, Policy(strict=options.strict))
+    return Policy(whole.strict, whole.allow_unknown | named, whole.ignore)
+
+
+def _known_checks(named: frozenset[str]) -> None:
+    if not named:
+        return
+    from envguard.checks import CHECKS
+
+    slugs = {check.slug for check in CHECKS}
+    unknown = sorted(named - slugs)
+    if unknown:
+        raise UsageError(f"no check is called {unknown[0]}", hint=f"the checks are {', '.join(sorted(slugs))}")
+
+
+def prober(around: Surroundings, *, live: bool = False) -> EnvironmentProber:
+    """Looks at environments."""
+    from envguard.adapters.interpreter import Interpreters
+    from envguard.adapters.prober import EnvironmentProber
+
+    return EnvironmentProber(
+        interpreters=Interpreters(), environ=os.environ, working_folder=around.folder, live=live
+    )
+
+
+def store() -> DirectoryStore:
+    """The store in envguard's data folder."""
+    from envguard.adapters.store import DirectoryStore
+
+    return DirectoryStore()
+
+
+def sources(around: Surroundings, find_links: Sequence[Path]) -> Sources:
+    """Where wheels can be had from, by envguard's, uv's and pip's settings."""
+    from envguard.adapters.index_settings import read_sources
+
+    return read_sources(around.root, os.environ, find_links=find_links)
+
+
+def provenance(where: Sources) -> LocalProvenance:
+    """Finds which wheels are installed."""
+    from envguard.adapters.provenance import LocalProvenance, pip_cache_folder, uv_cache_folder
+
+    return LocalProvenance(
+        find_links=where.find_links,
+        uv_cache=uv_cache_folder(os.environ),
+        pip_cache=pip_cache_folder(os.environ),
+    )
+
+
+def now() -> datetime:
+    """The time, or SOURCE_DATE_EPOCH (reproducible-builds.org) where it is set."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH is not a number of seconds: {epoch[:40]!r}") from None
+
+
+def today() -> date:
+    """The day, for ignores that end."""
+    return now().date()

@@ -1,0 +1,178 @@
+"""snapshot: an environment becomes a lock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from envguard.checks import compare
+from envguard.errors import SnapshotRefusedError
+from envguard.formats.lockfile import lock_id
+from envguard.formats.record import dump_rows
+from envguard.model.digest import Digest
+from envguard.model.distribution import Distribution, Wheel
+from envguard.model.drift import Result
+from envguard.model.facts import Facts, FileFact, FileKind
+from envguard.model.lock import Lock
+from envguard.model.observed import Observed, Unobserved, Value
+from envguard.model.policy import Policy
+from envguard.model.target import Layout, Level, Target
+from envguard.operations.recorded import with_listings
+from envguard.ports import Prober, Progress, Provenance, Store
+
+FactT = TypeVar("FactT")
+
+KEPT_SIZE = 64 * 1024 * 1024
+"""Bytes up to which a file that no wheel answers for is kept in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a snapshot came to: the lock, what it differs in from the one before, and what a human should know."""
+
+    lock: Lock
+    unchanged: bool
+    """The lock before holds the same facts: nothing needs to be written."""
+    differences: tuple[Result, ...]
+    remarks: tuple[str, ...]
+
+
+def snapshot(
+    target: Target,
+    *,
+    name: str,
+    note: str | None,
+    previous: Lock | None,
+    indexes: Mapping[str, str],
+    now: datetime,
+    prober: Prober,
+    provenance: Provenance,
+    store: Store,
+    progress: Progress,
+) -> Snapshot:
+    """Look at an environment and record it. SnapshotRefusedError when it can't stand for a good run."""
+    before = previous.facts if previous else Facts()
+    seen = prober.facts(target, Level.FAST, baseline=_no_baseline, progress=progress)
+    distributions = _recordable(seen.distributions)
+    layout = prober.layout(target)
+    wheels = provenance.wheels(layout, distributions)
+    earlier = {entry.name: entry for entry in _value(before.distributions)}
+    kept, remarks = _keep_files(_value(seen.files), layout, prober, store)
+    entries = tuple(
+        _entry(entry, wheels.get(entry.name, Wheel()), earlier.get(entry.name), store) for entry in distributions
+    )
+    facts = replace(seen, distributions=Value(entries))
+    lock = Lock(
+        name=name,
+        created=previous.created if previous else None,
+        note=note if note is not None else (previous.note if previous else None),
+        facts=facts,
+        indexes=_used(indexes, entries) | (dict(previous.indexes) if previous else {}),
+        archive=tuple(sorted(kept)),
+        policy=previous.policy if previous else Policy(),
+    )
+    unchanged = previous is not None and lock_id(previous) == lock_id(lock)
+    if not unchanged:
+        lock = replace(lock, created=now)
+    return Snapshot(
+        lock=lock,
+        unchanged=unchanged and previous is not None and previous.note == lock.note,
+        differences=_differences(before, facts, now, store) if previous else (),
+        remarks=(*remarks, *_remarks(entries, _value(seen.files))),
+    )
+
+
+def _no_baseline(_: str) -> None:
+    """At a snapshot the environment speaks for itself."""
+
+
+def _recordable(seen: Observed[tuple[Distribution, ...]]) -> tuple[Distribution, ...]:
+    if not isinstance(seen, Value):
+        reason = seen.reason if isinstance(seen, Unobserved) else "none is installed"
+        raise SnapshotRefusedError(f"the installed distributions could not be read: {reason}")
+    for name, count in Counter(entry.name for entry in seen.value).items():
+        if count > 1:
+            folders = sorted(entry.folder or "?" for entry in seen.value if entry.name == name)
+            raise SnapshotRefusedError(
+                f"{name} is installed {count} times: {', '.join(folders)}",
+                hint=f"remove one: uv pip uninstall {name}, then install the right one again",
+            )
+    return seen.value
+
+
+def _entry(entry: Distribution, wheel: Wheel, earlier: Distribution | None, store: Store) -> Distribution:
+    same = earlier is not None and earlier.record == entry.record and earlier.record_data == entry.record_data
+    rows: Digest | None = None
+    if same and earlier is not None and earlier.rows is not None and store.has(earlier.rows):
+        rows = earlier.rows
+    elif entry.listing is not None and entry.record is not None:
+        rows = store.put(dump_rows(entry.listing))
+    if same and earlier is not None and wheel.sha256 is None and earlier.wheel.sha256 is not None:
+        wheel = earlier.wheel  # proven once, and the bytes are still the same
+    return replace(entry, wheel=wheel, rows=rows, note=earlier.note if earlier else None)
+
+
+def _keep_files(
+    files: tuple[FileFact, ...], layout: Layout, prober: Prober, store: Store
+) -> tuple[set[Digest], list[str]]:
+    """Put the bytes that no wheel answers for into the store; say which could not be kept."""
+    kept: set[Digest] = set()
+    remarks: list[str] = []
+    for fact in files:
+        if fact.sha256 is None or not _needs_keeping(fact):
+            continue
+        try:
+            with prober.content(layout, fact) as stream:
+                content = stream.read(KEPT_SIZE + 1)
+        except OSError as problem:
+            remarks.append(f"{fact.shown}: could not be kept ({problem.strerror}); restore will not have it")
+            continue
+        if len(content) > KEPT_SIZE:
+            remarks.append(f"{fact.shown}: larger than {KEPT_SIZE >> 20} MiB, recorded but not kept")
+        elif Digest.of(content) == fact.sha256:
+            kept.add(store.put(content, expect=fact.sha256))
+        else:
+            remarks.append(f"{fact.shown}: changed while it was read, or no verbatim file; recorded but not kept")
+    return kept, remarks
+
+
+def _needs_keeping(fact: FileFact) -> bool:
+    if fact.kind in (FileKind.MODIFIED, FileKind.UNOWNED):
+        return True
+    return fact.kind in (FileKind.STARTUP, FileKind.SCRIPT) and not fact.owners
+
+
+def _used(indexes: Mapping[str, str], entries: tuple[Distribution, ...]) -> dict[str, str]:
+    used = {entry.wheel.index for entry in entries}
+    return {name: address for name, address in indexes.items() if name in used}
+
+
+def _differences(before: Facts, facts: Facts, now: datetime, store: Store) -> tuple[Result, ...]:
+    recorded = with_listings(before, facts, store)
+    return compare(recorded, facts, Policy(), now.date())
+
+
+def _remarks(entries: tuple[Distribution, ...], files: tuple[FileFact, ...]) -> list[str]:
+    remarks = []
+    for kind, words in (
+        (FileKind.MODIFIED, "already differ from their wheel"),
+        (FileKind.MISSING, "of a wheel are missing"),
+        (FileKind.UNOWNED, "belong to no distribution"),
+        (FileKind.BYTECODE, "are bytecode that isn't their source's"),
+    ):
+        paths = [fact.shown for fact in files if fact.kind is kind]
+        if paths:
+            shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+            remarks.append(f"{len(paths)} file{'s' if len(paths) > 1 else ''} {words}: {shown}")
+    unproven = [entry.name for entry in entries if entry.wheel.sha256 is None and entry.origin is None]
+    if unproven:
+        shown = ", ".join(unproven[:5]) + (f" and {len(unproven) - 5} more" if len(unproven) > 5 else "")
+        remarks.append(f"{len(unproven)} wheels could not be identified (no sha256): {shown}")
+    return remarks
+
+
+def _value(seen: Observed[tuple[FactT, ...]]) -> tuple[FactT, ...]:
+    return seen.value if isinstance(seen, Value) else ()
