@@ -21,6 +21,8 @@ class InstalledRow:
     path: str
     digest: str
     size: str
+    site: str = ""
+    """For a library row that lies in another library folder than its dist-info: that folder."""
 
 
 @dataclass(frozen=True, slots=True)
