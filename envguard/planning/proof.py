@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from envguard.model.distribution import Distribution
 from envguard.model.drift import Outcome, Result, Severity
-from envguard.model.facts import Facts, FileFact, FileKind
+from envguard.model.facts import Facts, FileFact, FileKind, SharedPath
 from envguard.model.observed import NOT_RECORDED, map_value
 from envguard.planning.loose_files import concerned
 
@@ -24,11 +24,15 @@ def expected(recorded: Facts, left_out: AbstractSet[str]) -> Facts:
     def files(facts: tuple[FileFact, ...]) -> tuple[FileFact, ...]:
         return tuple(fact for fact in facts if fact.kind not in _MADE_ANEW and concerned(fact, left_out))
 
+    def shared(paths: tuple[SharedPath, ...]) -> tuple[SharedPath, ...]:
+        return tuple(path for path in paths if not set(path.owners) & left_out)
+
     return replace(
         recorded,
         torch=NOT_RECORDED if "torch" in left_out else recorded.torch,
         distributions=map_value(recorded.distributions, distributions),
         files=map_value(recorded.files, files),
+        shared=map_value(recorded.shared, shared),
     )
 
 

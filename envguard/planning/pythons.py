@@ -84,9 +84,10 @@ def _patch(version: str) -> int:
 def _missing(wanted: Interpreter, found: Sequence[Python], looked: str) -> Problem:
     others = sorted({f"{python.interpreter.version} ({python.interpreter.soabi})" for python in found})
     seen = f"; found only {', '.join(others)}" if others else ""
+    build = f"{wanted.implementation} {minor(wanted.version)} ({wanted.soabi})"
     return Problem(
         ProblemKind.PYTHON,
         "interpreter",
-        f"no {wanted.implementation} {minor(wanted.version)} ({wanted.soabi}) is installed{seen}; looked in {looked}",
+        f"no {build} is installed{seen}; looked in {looked}",
         f"install it (uv python install {wanted.version}), or name it: --python PATH",
     )
