@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 # Appendix B of RFC 3986, with the authority's parts. It always matches.
@@ -14,6 +15,7 @@ _PARTS = re.compile(
 )
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST = re.compile(r"(?:\[[0-9a-f:.]+\]|[^\s:@\[\]\\]+)(?::[0-9]{1,5})?", re.IGNORECASE)
+_CODED = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -77,6 +79,11 @@ class Address:
         """Scheme and host with port: credentials are for one origin."""
         return self.scheme, self.host
 
+    @property
+    def local(self) -> Path | None:
+        """The path that a file address names."""
+        return Path(_CODED.sub(_decoded, self.path)) if self.scheme == "file" else None
+
     def with_userinfo(self, userinfo: str) -> Address:
         """The same address for a user (``name:password``, percent-coded)."""
         return Address(f"{self.scheme}://{userinfo}@{self.host}{self.path}{self._tail}")
@@ -92,3 +99,7 @@ class Address:
 def _after_host(text: str) -> str:
     parts = cast("re.Match[str]", _PARTS.fullmatch(text))
     return f"{parts['path']}{parts['query'] or ''}{parts['fragment'] or ''}"
+
+
+def _decoded(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "surrogateescape")
