@@ -57,6 +57,17 @@ def fits(filename: str, name: str, version: str) -> bool:
     )
 
 
+def fits_sdist(filename: str, name: str, version: str) -> bool:
+    """Whether a file of that name is an sdist of this distribution (canonical name) and version."""
+    from packaging.utils import InvalidSdistFilename, canonicalize_version, parse_sdist_filename
+
+    try:
+        found, its_version = parse_sdist_filename(filename)
+    except InvalidSdistFilename:
+        return False
+    return found == name and canonicalize_version(its_version) == canonicalize_version(version)
+
+
 def same(one: str, other: str) -> bool:
     """Whether two filenames say the same: installers and build tools spell the order of tags differently."""
     parsed = parse(one)
