@@ -1,0 +1,53 @@
+"""The project's tasks, run in the environment that ``./dev`` made. CI runs these and nothing else."""
+
+from __future__ import annotations
+
+import sys
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.stop_on_first_error = True
+
+
+def _run(session: nox.Session, module: str, *arguments: str) -> None:
+    session.run(sys.executable, "-m", module, *arguments, external=True)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Form and style."""
+    _run(session, "ruff", "format", "--check", ".")
+    _run(session, "ruff", "check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types, strict."""
+    _run(session, "mypy")
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Who may import whom."""
+    code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+    session.run(sys.executable, "-c", code, external=True)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests but those on a real torch environment."""
+    chosen = session.posargs or ["-n", "2", "-m", "not torch", "--cov", "--cov-report", "term:skip-covered"]
+    _run(session, "pytest", *chosen)
+
+
+@nox.session
+def e2e(session: nox.Session) -> None:
+    """The main job on a real torch environment, from a fresh installation of the tool."""
+    _run(session, "pytest", *(session.posargs or ["-m", "torch"]))
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Speed, side by side with peers; prints ratios."""
+    session.run(sys.executable, "benchmarks/run.py", *session.posargs, external=True)
