@@ -42,6 +42,22 @@ def test_fits(filename: str, name: str, version: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("filename", "name", "version", "expected"),
+    [
+        pytest.param("docopt-0.6.2.tar.gz", "docopt", "0.6.2", True, id="plain"),
+        pytest.param("Ruamel.yaml-0.18.zip", "ruamel-yaml", "0.18.0", True, id="spelling"),
+        pytest.param("docopt-0.6.2.tar.gz", "docopt", "0.6.3", False, id="another version"),
+        pytest.param("docopt-0.6.2.tar.gz", "docopts", "0.6.2", False, id="another name"),
+        pytest.param("docopt-0.6.2.tgz", "docopt", "0.6.2", False, id="another ending"),
+        pytest.param("docopt-x.tar.gz", "docopt", "x", False, id="no version"),
+        pytest.param("", "docopt", "0.6.2", False, id="empty"),
+    ],
+)
+def test_fits_sdist(filename: str, name: str, version: str, expected: bool) -> None:
+    assert wheel_names.fits_sdist(filename, name, version) is expected
+
+
+@pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
         pytest.param(

@@ -35,15 +35,16 @@ class _Capped:
         self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _DIRECTORY_CAP:
-            raise zipfile.BadZipFile(f"asks for {size} bytes at once")
-        return self._stream.read(size)
+        content = self._stream.read(size if 0 <= size <= _DIRECTORY_CAP else _DIRECTORY_CAP + 1)
+        if len(content) > _DIRECTORY_CAP:
+            raise zipfile.BadZipFile("asks for too much at once")
+        return content
 
 
 def of_wheel(stream: BinaryIO) -> tuple[Listing, Listing] | None:
     """The two listings of a wheel file; None when it is broken, hostile or without one RECORD."""
     try:
-        with zipfile.ZipFile(_Capped(stream)) as archive:  # type: ignore[call-overload]
+        with zipfile.ZipFile(_Capped(stream)) as archive:
             entries = archive.namelist()
             records = [entry for entry in entries if _is_record(entry)]
             if len(records) != 1 or archive.getinfo(records[0]).compress_type not in _METHODS:

@@ -68,7 +68,7 @@ def _value(content: bytes) -> Any:
         return None
     try:
         return msgpack.unpackb(content[:length], strict_map_key=False)
-    except (ValueError, RecursionError, msgpack.UnpackException):
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
         return None
 
 
