@@ -185,6 +185,8 @@ class Live:
     default_dtype: str
     outside: tuple[str, ...]
     """Loaded libraries of torch or CUDA from outside the environment, and LD_PRELOAD ones: file names."""
+    devices: tuple[str, ...] = ()
+    """Names of the GPUs that torch sees, by its own index."""
 
 
 @dataclass(frozen=True, slots=True)
