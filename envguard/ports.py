@@ -136,6 +136,9 @@ class Environments(Protocol):
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that failed."""
 
+    def check(self, target: Path) -> None:
+        """UsageError when a target could not be switched without harm."""
+
     def occupants(self, target: Path) -> Sequence[Occupant]:
         """Processes that run from what a target leads to now."""
 

@@ -43,7 +43,7 @@ def _sources(environment: Path) -> list[str]:
 
 
 def _compile(environment: Path, final: Path, environ: Mapping[str, str], share: Sequence[str]) -> None:
-    command = [
+    command: list[str | Path] = [
         environment / "bin" / "python",
         *("-I", "-S", "-X", "utf8", "-m", "compileall", "-q", "-f", "--invalidation-mode", "timestamp"),
         *("-s", environment, "-p", final, "-i", "-"),

@@ -47,7 +47,7 @@ def _within(path: str, root: str) -> bool:
 
 def _link(path: Path) -> str:
     try:
-        return os.readlink(path)
+        return os.fspath(path.readlink())
     except OSError:
         return ""
 

@@ -60,15 +60,8 @@ class Uv:
 
     def create(self, environment: Path, python: Path) -> None:
         """``uv venv --relocatable``. InstallFailedError."""
-        arguments = [
-            "venv",
-            "--relocatable",
-            "--no-project",
-            "--no-python-downloads",
-            "--python",
-            python.absolute(),
-        ]
-        self._run([*arguments, environment], environment, 5 * _MINUTE)
+        options: list[str | Path] = ["--relocatable", "--no-project", "--no-python-downloads"]
+        self._run(["venv", *options, "--python", python.absolute(), environment], environment, 5 * _MINUTE)
 
     def install(self, environment: Path, wheels: Sequence[tuple[Path, Digest]]) -> None:
         """``uv pip sync`` of a lock of paths, with a cache that only this call uses. InstallFailedError."""
@@ -167,7 +160,7 @@ def _own(minor: str) -> Iterator[Path]:
 
 def _of_pyenv(minor: str) -> Iterator[Path]:
     root = Path(os.environ.get("PYENV_ROOT") or Path(os.environ.get("HOME", "/")) / ".pyenv")
-    yield from sorted(root.glob(f"versions/{minor}*/bin/python{minor}*"))
+    yield from sorted(root.glob(f"versions/*/bin/python{minor}"))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
