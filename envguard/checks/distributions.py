@@ -79,8 +79,11 @@ def _compare_records(was: Distribution, now: Distribution) -> Iterator[Finding]:
 
 def _severity_of(problem: str | None) -> Severity:
     """A RECORD that is gone or damaged has changed; one that may not be read could not be looked at."""
-    blind = problem is not None and ("permission" in problem or "can't be read" in problem)
+    blind = problem is not None and any(sign in problem.lower() for sign in _BLIND)
     return Severity.UNKNOWN if blind else Severity.DRIFT
+
+
+_BLIND = ("permission", "can't be read", "input/output", "i/o error", "timed out")
 
 
 def _label_only(was: str, now: str) -> str:

@@ -59,7 +59,7 @@ def compare(recorded: Python, observed: Python) -> Iterator[Finding]:
         return
     yield from _versions(was, now)
     yield from _platform(was, now)
-    if was.libc != now.libc:
+    if was.libc not in (now.libc, "unknown"):
         yield from _libc(recorded, now)
 
 
@@ -89,6 +89,11 @@ def _platform(was: Interpreter, now: Interpreter) -> Iterator[Finding]:
 
 def _libc(recorded: Python, now: Interpreter) -> Iterator[Finding]:
     was = recorded.interpreter.libc
+    if now.libc == "unknown":
+        yield Finding(
+            "libc", was, "unknown", "could not be told", severity=Severity.UNKNOWN, key="interpreter.libc"
+        )
+        return
     if _family(was) != _family(now.libc):
         yield _finding("libc", was, now.libc, "wheels for the one don't load on the other", "libc")
         return

@@ -10,8 +10,8 @@ puts its own libcudart or libnccl first in LD_LIBRARY_PATH leave the files right
 wrong. Only the process itself can say so.
 
 How to read it: "imported build" is torch.__version__ of the child. A library "loaded from outside
-the environment" is named by its file; the environment has its own, or is meant to. Without --live
-the check isn't run, and is listed as not recorded.
+the environment" is named by its file: a drift when the lock was made with --live, else a note. Without
+--live the check isn't run.
 
 How to mend it: unset LD_PRELOAD and LD_LIBRARY_PATH, unload cluster modules (module purge), and look
 again. If torch itself is another one, the shadowing and startup-code checks say where it comes from.
@@ -29,6 +29,9 @@ from envguard.model.facts import Facts, Live, TorchBuild
 from envguard.model.observed import NOT_RECORDED, Observed, Unobserved, Value, map_value
 
 _NOT_ASKED = Unobserved("looked at with --live only")
+_RECORDED_ONLY = Unobserved("recorded with --live, looked at with --live only")
+_DRIVER = ("libcuda.so", "libcudadebugger.so", "libnvidia-")
+"""The driver's own libraries: always the machine's, and another check's."""
 _WORDS = {
     "build": "imported build",
     "git_commit": "imported commit",
@@ -41,7 +44,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What is compared. Empty texts were not recorded: the lock knows the build from files only."""
+    """What is compared. Without ``live`` the lock knows the build from files only; empty texts aren't known."""
 
     build: str
     git_commit: str
@@ -49,7 +52,8 @@ class Imported:
     cudnn: str | None = ""
     nccl: str | None = ""
     default_dtype: str = ""
-    outside: tuple[str, ...] = ()
+    outside: frozenset[str] = frozenset()
+    live: bool = True
 
 
 def section(facts: Facts) -> Observed[Imported]:
@@ -61,7 +65,7 @@ def sides(recorded: Facts, observed: Facts) -> tuple[Observed[Imported], Observe
     """A lock that was made without ``--live`` is held to what its torch files said."""
     now = section(observed)
     if isinstance(recorded.live, Value):
-        return section(recorded), now
+        return section(recorded), _RECORDED_ONLY if observed.live == NOT_RECORDED else now
     if observed.live == NOT_RECORDED:
         return _NOT_ASKED, now
     return map_value(recorded.torch, _of_files), now
@@ -69,6 +73,7 @@ def sides(recorded: Facts, observed: Facts) -> tuple[Observed[Imported], Observe
 
 def compare(recorded: Imported, observed: Imported) -> Iterator[Finding]:
     """A finding a difference, and one an outside library that was not recorded."""
+    where = "live" if recorded.live else "torch"
     for field, word in _WORDS.items():
         was, now = getattr(recorded, field), getattr(observed, field)
         if was not in ("", now):
@@ -78,26 +83,39 @@ def compare(recorded: Imported, observed: Imported) -> Iterator[Finding]:
                 _short(field, now),
                 "as torch says it of itself",
                 hint="envguard explain shadowing says what can put another torch first",
-                key=f"torch.{field.replace('_', '-')}" if hasattr(TorchBuild, field) else None,
+                key=f"{where}.{field.replace('_', '-')}",
             )
-    for name in sorted(set(observed.outside) - set(recorded.outside)):
+    yield from _outside(recorded, observed)
+
+
+def _outside(recorded: Imported, observed: Imported) -> Iterator[Finding]:
+    for name in sorted(observed.outside - recorded.outside):
+        unknown = (
+            "" if recorded.live else " (the lock was made without --live: it doesn't say whether it was then)"
+        )
         yield Finding(
             name,
-            detail="loaded from outside the environment",
+            detail=f"loaded from outside the environment{unknown}",
             hint="unset LD_PRELOAD and LD_LIBRARY_PATH, or module purge, and look again",
+            severity=Severity.DRIFT if recorded.live else Severity.NOTE,
+            key="live.outside" if recorded.live else None,
         )
-    for name in sorted(set(recorded.outside) - set(observed.outside)):
-        yield Finding(name, detail="no longer loaded from outside the environment", severity=Severity.NOTE)
+    for name in sorted(recorded.outside - observed.outside):
+        yield Finding(
+            name,
+            detail="no longer loaded from outside the environment",
+            severity=Severity.NOTE,
+            key="live.outside",
+        )
 
 
 def _of_live(live: Live) -> Imported:
-    return Imported(
-        live.build, live.git_commit, live.cuda, live.cudnn, live.nccl, live.default_dtype, live.outside
-    )
+    outside = frozenset(name for name in live.outside if not name.startswith(_DRIVER))
+    return Imported(live.build, live.git_commit, live.cuda, live.cudnn, live.nccl, live.default_dtype, outside)
 
 
 def _of_files(torch: TorchBuild) -> Imported:
-    return Imported(torch.build, torch.git_commit, torch.cuda)
+    return Imported(torch.build, torch.git_commit, torch.cuda, live=False)
 
 
 def _short(field: str, value: str | None) -> str:
