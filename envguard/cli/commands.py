@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from envguard.cli.command import Command
+from envguard.cli.demo import DEMO
+from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
 
-COMMANDS: tuple[Command, ...] = (SNAPSHOT, VERIFY, DIFF, EXPLAIN)
+COMMANDS: tuple[Command, ...] = (
+    SNAPSHOT,
+    VERIFY,
+    DIFF,
+    RESTORE,
+    LIST,
+    ROLLBACK,
+    PRUNE,
+    EXPLAIN,
+    DEMO,
+)

@@ -22,6 +22,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--note", metavar="TEXT", help="what you want to say of the run")
     parser.add_argument("--update", action="store_true", help="replace an existing lock that holds other facts")
     parser.add_argument("--live", action="store_true", help="also import torch in a child and record its own view")
+    parser.add_argument(
+        "--record-index-urls", action="store_true", help="write the addresses of private indexes into the lock too"
+    )
     arguments.add_find_links(parser)
     arguments.add_output(parser)
 
@@ -44,10 +47,10 @@ def _run(options: argparse.Namespace) -> int:
             name=file.stem,
             note=options.note,
             previous=previous,
-            indexes=where.addresses(),
+            indexes=wiring.public_addresses(where, private=options.record_index_urls),
             now=wiring.now(),
             prober=wiring.prober(around, live=options.live),
-            provenance=wiring.provenance(where),
+            provenance=wiring.provenance(where, progress),
             store=wiring.store(),
             progress=progress,
         )

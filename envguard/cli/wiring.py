@@ -18,11 +18,19 @@ from envguard.model.policy import Policy, stricter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from envguard.adapters.index_settings import Sources
+    from envguard.adapters.environments import EnvironmentFolders
+    from envguard.adapters.index import SimpleIndexes
     from envguard.adapters.prober import EnvironmentProber
-    from envguard.adapters.provenance import LocalProvenance
+    from envguard.adapters.provenance.local import LocalProvenance
     from envguard.adapters.store import DirectoryStore
+    from envguard.adapters.uv import Uv
+    from envguard.formats.index_settings import Sources
     from envguard.model.target import Target
+    from envguard.ports import Progress
+
+
+PUBLIC_HOSTS = frozenset({"download.pytorch.org"})
+"""Hosts of indexes that a lock may name without being asked to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +108,52 @@ def store() -> DirectoryStore:
 
 def sources(around: Surroundings, find_links: Sequence[Path]) -> Sources:
     """Where wheels can be had from, by envguard's, uv's and pip's settings."""
-    from envguard.adapters.index_settings import read_sources
+    from envguard.adapters.index_settings import read
 
-    return read_sources(around.root, os.environ, find_links=find_links)
+    return read(find_links=find_links, own=around.settings.index, project=around.root)
 
 
-def provenance(where: Sources) -> LocalProvenance:
+def public_addresses(where: Sources, *, private: bool) -> dict[str, str]:
+    """Addresses by index name that may stand in a lock: never the default one, private ones only if asked."""
+    return {
+        entry.name: str(entry.address)
+        for entry in where.indexes
+        if entry.name != "default" and (private or entry.address.host in PUBLIC_HOSTS)
+    }
+
+
+def index(where: Sources) -> SimpleIndexes:
+    """Find-links folders and indexes."""
+    from envguard.adapters.index import SimpleIndexes
+
+    return SimpleIndexes(where)
+
+
+def installer() -> Uv:
+    """uv."""
+    from envguard.adapters.uv import Uv
+
+    return Uv()
+
+
+def environments() -> EnvironmentFolders:
+    """The folder of restored environments."""
+    from envguard.adapters import folders
+    from envguard.adapters.environments import EnvironmentFolders
+
+    return EnvironmentFolders(folders.data() / "envs")
+
+
+def provenance(where: Sources, progress: Progress) -> LocalProvenance:
     """Finds which wheels are installed."""
-    from envguard.adapters.provenance import LocalProvenance, pip_cache_folder, uv_cache_folder
+    from envguard.adapters.provenance.caches import pip_cache_folder, uv_cache_folder
+    from envguard.adapters.provenance.local import LocalProvenance
 
     return LocalProvenance(
         find_links=where.find_links,
         uv_cache=uv_cache_folder(os.environ),
         pip_cache=pip_cache_folder(os.environ),
+        progress=progress,
     )
 
 

@@ -105,7 +105,8 @@ def _item(key: str, value: Any) -> Item:
         return entries
     if isinstance(value, list) and len(value) > 1 and sum(map(len, map(str, value))) > 80:
         return _multiline(value)
-    return tomlkit.item(value)
+    plain: Item = tomlkit.item(value)
+    return plain
 
 
 def _table(value: Mapping[str, Any]) -> WrittenTable:
@@ -131,7 +132,8 @@ def _inline(value: Any) -> Item:
         for key, entry in value.items():
             table.append(key, _inline(entry))
         return table
-    return tomlkit.item(value)
+    plain: Item = tomlkit.item(value)
+    return plain
 
 
 def _multiline(values: list[Any]) -> Item:

@@ -19,6 +19,8 @@ class Settings:
     lock: str | None = None
     python: str | None = None
     policy: Policy = field(default_factory=Policy)
+    index: object = None
+    """``[tool.envguard.index]`` as it stands; ``formats.uv_settings.own`` reads it."""
     unknown: tuple[str, ...] = ()
     """Keys that mean nothing to this envguard."""
 
@@ -35,5 +37,6 @@ def read_settings(content: bytes) -> Settings:
         lock=ours.text_or_none("lock"),
         python=ours.text_or_none("python"),
         policy=policy_from(policy) if policy else Policy(),
+        index=ours.content.get("index"),
         unknown=tuple(sorted(set(ours.content) - _KNOWN)),
     )
