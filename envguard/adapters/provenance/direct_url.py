@@ -28,6 +28,8 @@ class Source:
     filename: str
     sha256: Digest | None
     path: Path | None
+    claimed: Digest | None = None
+    """What the address's ``#sha256=`` says."""
 
 
 def read_source(content: bytes) -> Source | None:
@@ -43,7 +45,7 @@ def read_source(content: bytes) -> Source | None:
         return None
     filename = path.rpartition("/")[2]
     local = Path(path) if url.scheme == "file" and url.netloc in ("", "localhost") else None
-    return Source(filename, _sha256(archive), local)
+    return Source(filename, _sha256(archive), local, _claim(url.fragment))
 
 
 def _sha256(archive: dict[str, object]) -> Digest | None:
@@ -52,6 +54,13 @@ def _sha256(archive: dict[str, object]) -> Digest | None:
             return Digest(text.lower())
         case {"hash": str(text)} if text.startswith("sha256=") and _HEX.fullmatch(text[7:]):  # older pips
             return Digest(text[7:].lower())
+    return None
+
+
+def _claim(fragment: str) -> Digest | None:
+    for part in fragment.split("&"):
+        if part.startswith("sha256=") and _HEX.fullmatch(part[7:]):
+            return Digest(part[7:].lower())
     return None
 
 
@@ -66,10 +75,24 @@ class DirectUrl:
 
     def find(self, installed: Installed) -> Wheel | None:
         """The wheel that pip was told to install."""
-        source = source_of(installed)
+        source = _wheel_of(installed)
         if source is None or source.sha256 is None:
             return None
-        distribution = installed.distribution
-        if not wheel_names.fits(source.filename, distribution.name, distribution.version):
-            return None
         return Wheel(filename=source.filename, sha256=source.sha256, evidence=Evidence.DIRECT_URL)
+
+
+class Claimed:
+    """Repeats what the address claims, where nothing is proven."""
+
+    def find(self, installed: Installed) -> Wheel | None:
+        """The wheel that was asked for, with a claimed sha256 only."""
+        source = _wheel_of(installed)
+        if source is None or source.claimed is None:
+            return None
+        return Wheel(filename=source.filename, claimed_sha256=source.claimed)
+
+
+def _wheel_of(installed: Installed) -> Source | None:
+    source, distribution = source_of(installed), installed.distribution
+    fits = source is not None and wheel_names.fits(source.filename, distribution.name, distribution.version)
+    return source if fits else None

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from envguard.adapters.provenance.direct_url import DirectUrl, Source, read_source
+from envguard.adapters.provenance.direct_url import Claimed, DirectUrl, Source, read_source
 from envguard.adapters.provenance.installed import Installed
+from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Wheel
 from tests.builders import digest, distribution
 
@@ -91,3 +92,19 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 def test_paths_of_this_machine(url: str, path: Path | None) -> None:
     content = json.dumps({"url": url, "archive_info": {}}).encode()
     assert read_source(content) == Source("x-1-py3-none-any.whl", None, path)
+
+
+@pytest.mark.parametrize(
+    ("fragment", "claimed"),
+    [
+        pytest.param(f"#sha256={HEX}", digest("wheel"), id="alone"),
+        pytest.param(f"#egg=torch&sha256={HEX.upper()}", digest("wheel"), id="among others"),
+        pytest.param("#sha256=00", None, id="no digest"),
+        pytest.param("", None, id="none"),
+    ],
+)
+def test_what_the_address_claims_is_only_a_claim(tmp_path: Path, fragment: str, claimed: Digest | None) -> None:
+    installed = _installed(tmp_path, {"url": WHEEL.partition("#")[0] + fragment, "archive_info": {}})
+    expected = Wheel(filename="torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl", claimed_sha256=claimed)
+    assert Claimed().find(installed) == (expected if claimed else None)
+    assert DirectUrl().find(installed) is None

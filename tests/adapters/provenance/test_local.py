@@ -87,6 +87,15 @@ def test_installs_from_an_address_may_have_one(world: World) -> None:
     assert "idna" in _provenance(world).wheels(world.layout, [installed.distribution])
 
 
+def test_an_equal_build_that_knows_its_sdist_tells_it(world: World) -> None:
+    wheel = world.wheel()
+    kept = world.built_by_uv(wheel)
+    address = "https://example.org/idna-3.10.tar.gz"
+    world.built_by_pip(wheel, {"url": address, "archive_info": {"hashes": {"sha256": digest("sdist").hex}}})
+    found = _provenance(world).wheels(world.layout, [world.install(wheel).distribution])["idna"]
+    assert (found.sha256, found.sdist) == (sha256_of(kept), f"idna-3.10.tar.gz {digest('sdist')}")
+
+
 def test_what_nothing_proves_is_left_out(world: World) -> None:
     wheel = world.wheel()
     installed = world.install(wheel)
