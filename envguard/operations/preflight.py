@@ -55,7 +55,7 @@ def look_around(
 def _offers(
     index: Index, names: Sequence[str], offline: bool, progress: Progress
 ) -> tuple[dict[str, tuple[Offer, ...]], dict[str, str]]:
-    """Offers by name, and why there are none. IndexUnreachableError ends the restore: there is no use in going on."""
+    """Offers by name, and why there are none. IndexUnreachableError ends the restore: going on is no use."""
 
     def ask(name: str) -> tuple[Offer, ...] | str:
         try:

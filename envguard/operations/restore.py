@@ -91,7 +91,7 @@ def restore(
     )
     plan = plan_restore(lock, lock_id(lock), at_hand, without)
     if plan_only:
-        return RestoreResult(plan, notes=uv_notes)
+        return RestoreResult(plan, notes=(*uv_notes, *_cache_and_warmup()))
     refuse(plan)
     with environments.hold(lock.name):
         wheels = _wheels(plan, store, index, environments, progress)
@@ -127,7 +127,7 @@ def _told(problems: Sequence[Problem]) -> str:
 def _wheels(
     plan: Plan, store: Store, index: Index, environments: Environments, progress: Progress
 ) -> tuple[Path, ...]:
-    """All wheels of a plan. When a source lies about one, none is kept; after another fault the next run goes on."""
+    """All wheels of a plan. When a source lies about one, none is kept; else the next run goes on."""
     try:
         return fetch(plan.steps, environments.wheels(plan.name), store=store, index=index, progress=progress)
     except OtherBytesError:

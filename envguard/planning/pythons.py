@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,9 +77,8 @@ def _distance(wanted: Interpreter, found: Interpreter) -> tuple[bool, bool, int]
 
 
 def _patch(version: str) -> int:
-    part = version.split(".")[2:3]
-    digits = "".join(character for character in part[0] if character.isdecimal()) if part else ""
-    return int(digits or 0)
+    found = re.match(r"\d+\.\d+\.(\d+)", version)
+    return int(found[1]) if found else 0
 
 
 def _missing(wanted: Interpreter, found: Sequence[Python], looked: str) -> Problem:
