@@ -13,7 +13,7 @@ from envguard.adapters.provenance.reading import RECORD_CAP, files, read
 from envguard.formats.record import read_wheel
 from envguard.model.record import Listing
 
-_DIRECTORY_CAP = 64 << 20
+_DIRECTORY_CAP = 8 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN_ZIP = (
     zipfile.BadZipFile,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-RECORD_CAP = 64 << 20
+RECORD_CAP = 16 << 20
 """Bytes that a RECORD may have; torch's has about 1.5 MB."""
 SMALL_CAP = 1 << 20
 """Bytes that a pointer, a ``direct_url.json`` or an ``origin.json`` may have."""

@@ -93,3 +93,14 @@ def test_an_sdists_pointer_without_an_address() -> None:
     found = read_sdist_pointer(pointer(["Xn9tqkvI9zAxIcI5", HASH], b""))
     assert found is not None
     assert found.filenames == ()
+
+
+def test_no_cut_and_no_flipped_bit_is_an_error() -> None:
+    whole = pointer(WHOLE)
+    for place in range(len(whole)):
+        for bit in range(8):
+            flipped = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+            found = read_wheel_pointer(flipped)
+            assert found is None or isinstance(found.filename, str)
+            read_sdist_pointer(flipped)
+        assert read_wheel_pointer(whole[:place]) is None
