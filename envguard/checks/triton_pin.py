@@ -20,6 +20,7 @@ version that the line names, and record again: envguard snapshot --update.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -65,19 +66,30 @@ def pins(facts: Facts) -> Observed[Pins]:
 
 def compare(recorded: Pins, observed: Pins) -> Iterator[Finding]:
     """A finding a requirement that isn't met."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     for text in observed.required:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            yield _finding("torch", f"asks for {text!r}, which can't be understood", Severity.UNKNOWN)
+        name = re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0]
+        if name not in _NAMES:
             continue
-        if requirement.name not in _NAMES:
-            continue
-        version = observed.installed.get(requirement.name)
-        if version is None or not requirement.specifier.contains(version, prereleases=True):
-            yield _unmet(requirement.name, text, version, recorded, observed)
+        version = observed.installed.get(name)
+        met = version is not None and _is_met(text, name, version)
+        if met is None:
+            yield _finding(name, f"torch asks for {text!r}, which can't be understood", Severity.UNKNOWN)
+        elif not met:
+            yield _unmet(name, text, version, recorded, observed)
+
+
+def _is_met(text: str, name: str, version: str) -> bool | None:
+    """None when requirement or version can't be understood."""
+    if text == f"{name}=={version}":
+        return True
+    # Slow to import, and seldom needed.
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Requirement(text).specifier.contains(Version(version), prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return None
 
 
 def _unmet(name: str, text: str, version: str | None, recorded: Pins, observed: Pins) -> Finding:
