@@ -326,10 +326,16 @@ def _sync_disk(folder: Path) -> None:
     if sys.platform != "linux":
         os.sync()
         return
-    libc = ctypes.CDLL(None, use_errno=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        if libc.syncfs(handle) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fspath(folder))
+        number = _syncfs(handle)
     finally:
         os.close(handle)
+    if number:
+        raise OSError(number, os.strerror(number), os.fspath(folder))
+
+
+def _syncfs(handle: int) -> int:
+    """syncfs(2): 0, or the error's number."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return 0 if libc.syncfs(handle) == 0 else ctypes.get_errno()

@@ -1,4 +1,4 @@
-"""A prober that reads an environment's RECORDs and hashes its files, and no more: quick, without a child process."""
+"""A prober that reads RECORDs and hashes files, and no more: quick, without a child process."""
 
 from __future__ import annotations
 
