@@ -1,8 +1,8 @@
 """What installers write into the scripts folder, undone to what does not depend on place or installer.
 
 A launcher is made from ``module:attribute`` by a template of each installer; a script that begins with
-``#!python`` gets the environment's interpreter. Both are turned back, so that one digest serves for uv, pip, any folder and
-relocatable environments; everything else is taken as it is.
+``#!python`` gets the environment's interpreter. Both are turned back, so that one digest serves for uv, pip, any
+folder and relocatable environments; everything else is taken as it is.
 """
 
 from __future__ import annotations

@@ -1,0 +1,118 @@
+"""Walks folders: what is in them, by one digest a folder over names, sizes, times, inodes and modes."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from envguard.planning.held import Entry
+
+_OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_COMPILED = "__pycache__"
+
+
+class Unit(NamedTuple):
+    """One folder, or one list of files, as it is now."""
+
+    digest: bytes
+    latest: int
+    """The latest ctime in it, in ns."""
+    entries: tuple[Entry, ...] | None
+    """Sorted by name; None where the digest is the known one."""
+    problem: str | None = None
+    """Why it can't be read."""
+
+
+def digest_of(entries: list[Entry], more: bytes = b"") -> bytes:
+    """One digest of sorted entries; ``more`` is what else it depends on."""
+    return hashlib.blake2b(marshal.dumps(entries, 0), digest_size=16, key=more[:64]).digest()
+
+
+@contextmanager
+def opened(folder: str) -> Iterator[int]:
+    """A descriptor on a folder, which may be reached through links. OSError."""
+    handle = os.open(folder, _OPEN & ~getattr(os, "O_NOFOLLOW", 0))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def walk(
+    root: int,
+    known: Callable[[str], bytes | None],
+    *,
+    start: Iterable[str] = ("",),
+    skip: frozenset[str] = frozenset(),
+    deep: bool = True,
+) -> Iterator[tuple[str, Unit]]:
+    """Each folder below ``start`` (paths relative to ``root``) with its unit; links aren't followed.
+
+    Entries are kept only where the digest isn't ``known(path)``. A ``__pycache__`` also depends on the folder that
+    holds it. Top-level names in ``skip`` aren't entered.
+    """
+    waiting = [(path, b"") for path in start]
+    while waiting:
+        path, above = waiting.pop()
+        unit, folders = _look(root, path, above if path.endswith(_COMPILED) else b"", known)
+        yield path, unit
+        if deep:
+            inside = [name for name in folders if path or name not in skip]
+            waiting.extend((f"{path}/{name}" if path else name, unit.digest) for name in inside)
+
+
+def _look(root: int, path: str, above: bytes, known: Callable[[str], bytes | None]) -> tuple[Unit, list[str]]:
+    entries: list[Entry] = []
+    add = entries.append
+    folders = []
+    latest = 0
+    try:
+        handle = os.open(path or ".", _OPEN, dir_fd=root)
+    except OSError as problem:
+        return _unreadable(problem), []
+    try:
+        with os.scandir(handle) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                    add((entry.name, 0, 0, 0, 0, stat.S_IFDIR))
+                    continue
+                try:
+                    seen = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # gone since it was listed
+                    continue
+                changed = seen.st_ctime_ns
+                if changed > latest:
+                    latest = changed
+                add((entry.name, seen.st_size, seen.st_mtime_ns, changed, seen.st_ino, seen.st_mode))
+    except OSError as problem:
+        return _unreadable(problem), []
+    finally:
+        os.close(handle)
+    entries.sort()
+    digest = digest_of(entries, above)
+    return Unit(digest, latest, None if digest == known(path) else tuple(entries)), folders
+
+
+def listed(paths: Mapping[str, str], known: bytes | None) -> Unit:
+    """A unit of single files: ``paths`` maps a name to where it lies. What isn't there is left out."""
+    entries: list[Entry] = []
+    for name, place in paths.items():
+        try:
+            seen = os.lstat(place)
+        except (OSError, ValueError):
+            continue
+        entries.append((name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode))
+    entries.sort()
+    digest = digest_of(entries)
+    latest = max((entry[3] for entry in entries), default=0)
+    return Unit(digest, latest, None if digest == known else tuple(entries))
+
+
+def _unreadable(problem: OSError) -> Unit:
+    return Unit(b"", 0, (), problem.strerror or str(problem))
