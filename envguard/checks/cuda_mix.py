@@ -69,7 +69,7 @@ def compare(recorded: Cuda, observed: Cuda) -> Iterator[Finding]:
     beside = observed.installed.get(home, ())
     odd_majors = " and ".join(str(major) for major in sorted(observed.installed) if major != home)
     words = f"{'belong' if len(odd) > 1 else 'belongs'} to CUDA {odd_majors}"
-    others = f"and {few(odd[1:], 2)} " if len(odd) > 1 else ""
+    others = f"and {len(odd) - 1} more " if len(odd) > 1 else ""
     next_to = f", beside {few(beside, 2)} of CUDA {home}" if beside else ""
     asked = f"; torch needs {few(list(observed.needed.values()))}" if observed.needed else ""
     yield Finding(

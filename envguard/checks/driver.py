@@ -77,11 +77,12 @@ def _below(recorded: Driven, observed: Driven, words: str) -> Finding:
             severity=Severity.NOTE,
             key="machine.driver",
         )
+    other_variant = f" ({recorded.variant} when it was recorded)" if recorded.driver == observed.driver else ""
     return Finding(
         "driver",
-        recorded.driver,
+        None if other_variant else recorded.driver,
         observed.driver,
-        words,
+        words + other_variant,
         hint="use a machine with a newer driver; this torch does not start its GPUs here",
         key="machine.driver",
     )
@@ -90,6 +91,8 @@ def _below(recorded: Driven, observed: Driven, words: str) -> Finding:
 def _above(driver: str, variant: str, floor: str | None) -> str:
     if floor is None:
         return "another driver"
+    if driver_is_older(driver, floor) is None:
+        return f"can't be held against {floor}, the floor of {variant}"
     branch = driver_branch(variant)
     older = bool(branch and driver_is_older(driver, branch))
     native = f", older than {branch}, which came with its CUDA: it compiles no newer PTX" if older else ""

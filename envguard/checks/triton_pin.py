@@ -29,7 +29,7 @@ from envguard.checks.words import RESTORE
 from envguard.model.distribution import Distribution
 from envguard.model.drift import Finding, Severity
 from envguard.model.facts import Facts, TorchBuild
-from envguard.model.observed import Observed, both, map_value
+from envguard.model.observed import Absent, Observed, Value, both, map_value
 
 _NAMES = frozenset(
     {
@@ -54,14 +54,15 @@ class Pins:
 
 
 def pins(facts: Facts) -> Observed[Pins]:
-    """The section: torch with the distributions."""
+    """The section: the distributions, with torch; where there is no torch, nothing is asked for."""
+    asked = Value(None) if isinstance(facts.torch, Absent) else facts.torch
 
-    def of(pair: tuple[TorchBuild, tuple[Distribution, ...]]) -> Pins:
+    def of(pair: tuple[TorchBuild | None, tuple[Distribution, ...]]) -> Pins:
         torch, entries = pair
         installed = {entry.name: entry.version for entry in entries if entry.name in _NAMES}
-        return Pins(torch.build, torch.requires, installed)
+        return Pins(torch.build if torch else "", torch.requires if torch else (), installed)
 
-    return map_value(both(facts.torch, facts.distributions), of)
+    return map_value(both(asked, facts.distributions), of)
 
 
 def compare(recorded: Pins, observed: Pins) -> Iterator[Finding]:
@@ -112,6 +113,4 @@ CHECK = Check(
     explanation=__doc__,
     section=pins,
     compare=compare,
-    show=lambda side: f"torch {side.torch}",
-    subject="torch",
 )
