@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Any, TypeVar
 
+from envguard.formats.cache_lock import cache_document
 from envguard.model.cuda import driver_floor
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin
 from envguard.model.facts import (
-    CacheFound,
     Code,
     Cpu,
     Facts,
@@ -32,10 +32,12 @@ from envguard.model.policy import Policy
 T = TypeVar("T")
 Document = dict[str, Any]
 
-SCALARS = ("interpreter", "torch", "driver", "gpus", "cpu", "variables", "code", "live", "cache")
+SCALARS = ("interpreter", "torch", "driver", "gpus", "cpu", "variables", "code", "live", "cache", "factors", "keys")
 LISTS = ("distributions", "files", "shared", "shadows")
 
 _EVERYWHERE = frozenset({"pip", "uv"})
+# The lock id names an environment: which wheels, files, interpreter. What a compile cache held, and what its keys
+# depended on, follows from that and from the workload, and grows with every run: it is no part of the id.
 _NOT_IDENTITY = ("created", "note", "policy", "indexes", "archive", "cache")
 
 
@@ -55,7 +57,7 @@ def document_of(lock: Lock) -> Document:
         variables=_section(facts.variables, _variables),
         code=_section(facts.code, _code),
         live=_section(facts.live, _live),
-        cache=_section(facts.cache, _cache),
+        cache=cache_document(facts),
         indexes=dict(sorted(lock.indexes.items())),
         policy=_policy(lock.policy),
         archive={"objects": sorted(map(str, lock.archive))} if lock.archive else {},
@@ -167,10 +169,6 @@ def _live(live: Live) -> Document:
         default_dtype=live.default_dtype,
         outside=list(live.outside),
     )
-
-
-def _cache(cache: CacheFound) -> Document:
-    return {"folder": cache.folder, "source": cache.source, "found": dict(sorted(cache.entries))}
 
 
 def _policy(policy: Policy) -> Document:

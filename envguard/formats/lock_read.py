@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from envguard.errors import LockInvalidError
 from envguard.formats import toml_text
+from envguard.formats.cache_lock import read_factors, read_found, read_keys
 from envguard.formats.decode import Table, WrongValueError
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin, Wheel
 from envguard.model.facts import (
-    CacheFound,
     Code,
     Cpu,
     Driver,
@@ -114,6 +114,11 @@ def _facts(top: Table) -> Facts:
     def of_machine(key: str) -> Table | None:
         return machine if machine is not None and machine.has(key) else None
 
+    cache = top.table_or_none("cache")
+
+    def of_cache(key: str) -> Table | None:
+        return cache if cache is not None and cache.has(key) else None
+
     return Facts(
         interpreter=scalar("interpreter", top.table_or_none("interpreter"), _interpreter),
         torch=scalar("torch", top.table_or_none("torch"), _torch),
@@ -127,7 +132,9 @@ def _facts(top: Table) -> Facts:
         shared=listed("shared", "shared", _shared),
         shadows=listed("shadows", "shadow", _shadow),
         live=scalar("live", top.table_or_none("live"), _live),
-        cache=scalar("cache", top.table_or_none("cache"), _cache),
+        cache=scalar("cache", of_cache("folder"), read_found),
+        factors=scalar("factors", of_cache("factors"), read_factors),
+        keys=scalar("keys", of_cache("keys"), read_keys),
     )
 
 
@@ -284,15 +291,6 @@ def _live(table: Table) -> Live:
         architectures=table.texts("architectures"),
         default_dtype=table.text("default-dtype"),
         outside=table.texts("outside"),
-    )
-
-
-def _cache(table: Table) -> CacheFound:
-    found = table.table("found")
-    return CacheFound(
-        folder=table.text("folder"),
-        source=table.text("source"),
-        entries=tuple(sorted((kind, found.integer(kind)) for kind in found.content)),
     )
 
 

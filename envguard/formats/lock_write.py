@@ -183,7 +183,19 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "live": frozenset(
         {"build", "git-commit", "cuda", "cudnn", "nccl", "architectures", "default-dtype", "outside"}
     ),
-    "cache": frozenset({"folder", "source", "found"}),
+    "cache": frozenset(
+        {
+            "folder",
+            "source",
+            "found",
+            "fingerprint",
+            "keys-source",
+            "attributed-by",
+            "components",
+            "factors",
+            "keys",
+        }
+    ),
     "archive": frozenset({"objects"}),
     "distribution": frozenset(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from envguard.model.cache import CacheFactors, CacheKeys
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution
 from envguard.model.observed import NOT_RECORDED, Observed
@@ -198,6 +199,14 @@ class CacheFound:
     source: str
     """``TORCHINDUCTOR_CACHE_DIR`` or ``default``."""
     entries: tuple[tuple[str, int], ...]
+    size: int = field(default=0, compare=False)
+    """Live: bytes of all files."""
+    newest: float | None = field(default=None, compare=False)
+    """Live: when its newest entry was written, in seconds since 1970."""
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """Live: what else is to be said of the folder, in words (another user's, being written, links in it)."""
+    quiet: bool = field(default=True, compare=False)
+    """Live: nobody was writing it while it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +226,9 @@ class Facts:
     shadows: Observed[tuple[Shadow, ...]] = NOT_RECORDED
     live: Observed[Live] = NOT_RECORDED
     cache: Observed[CacheFound] = NOT_RECORDED
+    factors: Observed[CacheFactors] = NOT_RECORDED
+    keys: Observed[CacheKeys] = NOT_RECORDED
+    """Absent: there is no cache folder, or no key in it."""
 
     files_seen: int = field(default=0, compare=False)
     """Live: how many files were held against RECORD (hashed, or unchanged since they were)."""

@@ -14,6 +14,7 @@ import pytest
 from envguard.errors import LockInvalidError
 from envguard.formats import lock_write
 from envguard.formats.lockfile import document_of, lock_id, read_lock, write_lock
+from envguard.model.cache import CacheFactors, CacheKeys, DeviceKeys, KeySource
 from envguard.model.distribution import Evidence, Origin, Wheel
 from envguard.model.facts import (
     CacheFound,
@@ -100,6 +101,29 @@ def whole() -> Lock:
                 Live("2.11.0+cu130", COMMIT, "13.0", "9.15", "2.28", ("sm_90",), "float32", ("libcuda.so.1",))
             ),
             cache=Value(CacheFound("/tmp/torchinductor_<user>", "default", (("aotautograd", 2), ("fxgraph", 4)))),
+            factors=Value(
+                CacheFactors(
+                    torch_key=digest("torch").hex,
+                    triton_key=digest("triton").hex,
+                    threads=8,
+                    settings=(("TORCHINDUCTOR_MAX_AUTOTUNE", "1"),),
+                    ptxas=digest("ptxas").hex,
+                    unseen=(("cpu", "no"),),
+                )
+            ),
+            keys=Value(
+                CacheKeys(
+                    KeySource.WARMUP,
+                    (
+                        DeviceKeys("cpu", ("fxgraph/f" + "b" * 51,)),
+                        DeviceKeys("cuda:2", ("aotautograd/a" + "b" * 51, "fxgraph/f" + "a" * 51)),
+                        DeviceKeys("cuda:10", ("fxgraph/f" + "c" * 51,)),
+                    ),
+                    ("triton/" + "A" * 52,),
+                    "trace",
+                    digest("components"),
+                )
+            ),
         ),
     )
 
@@ -238,6 +262,22 @@ BAD = {
         "distribution[2].wheel",
         "not a wheel's filename",
     ),
+    "a cache key that leads elsewhere": (
+        _broken("fxgraph/f" + "b" * 51, "fxgraph/../../f"),
+        "cache.keys.cpu[0]",
+        "not a cache key",
+    ),
+    "a torch key of another form": (
+        _broken(f'torch-key = "{digest("torch").hex}"', 'torch-key = "d34d"'),
+        "cache.factors.torch-key",
+        "expected 64",
+    ),
+    "a fingerprint of other keys": (
+        _broken("fxgraph/f" + "b" * 51, "fxgraph/f" + "d" * 51),
+        "cache.fingerprint",
+        "is not the digest",
+    ),
+    "a device that is none": (_broken("\ncpu = [", '\n"c/pu" = ['), "cache.keys.c/pu", "not a device"),
     "negative size": (_broken("size = 64928", "size = -1"), "distribution[2].size", "at least 0"),
     "path going up": (_broken('"a.pth"', '"../a.pth"'), "file[0].path", "not a relative path"),
     "absolute path": (_broken('"a.pth"', '"/etc/passwd"'), "file[0].path", "not a relative path"),
