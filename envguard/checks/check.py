@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from envguard.model.drift import Finding, Outcome, Result, Severity
 from envguard.model.facts import Facts
-from envguard.model.observed import Absent, Observed, Unobserved, Value
+from envguard.model.observed import NOT_ASKED, Absent, Observed, Unobserved, Value
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ class Check(Generic[T]):
         )
         if isinstance(was, Unobserved):
             return Result(self.slug, Outcome.NOT_RECORDED, reason=was.reason)
+        if now == NOT_ASKED:
+            return Result(self.slug, Outcome.NOT_RECORDED, reason=NOT_ASKED.reason)
         if isinstance(now, Unobserved):
             return Result(self.slug, Outcome.UNKNOWN, reason=now.reason)
         if isinstance(was, Absent):

@@ -98,8 +98,8 @@ def _appeared(was: FileFact | None, now: FileFact) -> tuple[str, Severity] | Non
         FileKind.MISSING: "missing",
         FileKind.UNOWNED: "added, owned by no distribution",
         FileKind.ERRATA: "added, without a hash in RECORD",
-    }.get(now.kind, "added")
-    return words + again, Severity.DRIFT
+    }.get(now.kind, "added" if now.owners else "added, owned by no distribution")
+    return words + _also(now) + again, Severity.DRIFT
 
 
 def _left(was: FileFact, observed: Installed) -> tuple[str, Severity]:
@@ -111,17 +111,17 @@ def _left(was: FileFact, observed: Installed) -> tuple[str, Severity]:
         FileKind.MODIFIED: "is the wheel's own again, it had been edited when it was recorded",
         FileKind.MISSING: "is there again, it was missing when it was recorded",
         FileKind.UNOWNED: "gone, it was owned by no distribution",
-    }.get(was.kind, "missing")
+    }.get(was.kind, "missing" if was.owners else "gone, it was owned by no distribution")
     return words, Severity.DRIFT
 
 
 def _changed(was: FileFact, now: FileFact) -> tuple[str, Severity] | None:
     if was.sha256 != now.sha256:
-        if now.sha256 is None:
+        if now.sha256 is None and now.kind is not FileKind.MODIFIED:
             return "could not be hashed", Severity.UNKNOWN
         if was.sha256 is None:
             return None
-        return f"changed{arrow(was.sha256, now.sha256)}", Severity.DRIFT
+        return f"changed{arrow(was.sha256, now.sha256)}{_also(now)}", Severity.DRIFT
     if was.mode is None or now.mode is None or was.mode == now.mode:
         return None
     if _is_executable(was.mode) and not _is_executable(now.mode):
@@ -129,6 +129,11 @@ def _changed(was: FileFact, now: FileFact) -> tuple[str, Severity] | None:
     gained = _is_executable(now.mode) and not _is_executable(was.mode)
     words = "gained an exec bit" if gained else "has another mode"
     return f"{words} ({was.mode} → {now.mode})", Severity.DRIFT
+
+
+def _also(now: FileFact) -> str:
+    """What else was seen of it: a link in its place, another interpreter in its first line, another size."""
+    return f", {now.detail}" if now.detail and now.detail != "changed after install" else ""
 
 
 def _is_executable(mode: str) -> bool:
@@ -148,7 +153,7 @@ def _finding(was: FileFact | None, now: FileFact | None, words: str, severity: S
     if only_bootstrap(fact.owners) or all(_is_loose_script(fact) for fact in facts):
         severity = Severity.NOTE
     owner = f", of {fact.owners[0]}" if len(fact.owners) == 1 and fact.root != "library" else ""
-    new = now is not None and now.kind is FileKind.UNOWNED and was is None
+    new = was is None and not fact.owners
     return Finding(
         fact.shown,
         detail=words + owner,
@@ -159,7 +164,7 @@ def _finding(was: FileFact | None, now: FileFact | None, words: str, severity: S
 
 
 def _is_loose_script(fact: FileFact) -> bool:
-    return fact.root == "scripts" and fact.kind is FileKind.UNOWNED
+    return fact.root == "scripts" and not fact.owners
 
 
 CHECK = Check(

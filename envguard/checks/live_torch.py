@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from envguard.checks.check import Check
 from envguard.model.drift import Finding, Severity
 from envguard.model.facts import Facts, Live, TorchBuild
-from envguard.model.observed import NOT_RECORDED, Observed, Unobserved, Value, map_value
+from envguard.model.observed import NOT_ASKED, NOT_RECORDED, Observed, Unobserved, Value, map_value
 
-_NOT_ASKED = Unobserved("looked at with --live only")
+_LIVE_ONLY = Unobserved("looked at with --live only")
 _RECORDED_ONLY = Unobserved("recorded with --live, looked at with --live only")
 _DRIVER = ("libcuda.so", "libcudadebugger.so", "libnvidia-")
 """The driver's own libraries: always the machine's, and another check's."""
@@ -66,8 +66,8 @@ def sides(recorded: Facts, observed: Facts) -> tuple[Observed[Imported], Observe
     now = section(observed)
     if isinstance(recorded.live, Value):
         return section(recorded), _RECORDED_ONLY if observed.live == NOT_RECORDED else now
-    if observed.live == NOT_RECORDED:
-        return _NOT_ASKED, now
+    if observed.live in (NOT_ASKED, NOT_RECORDED):
+        return _LIVE_ONLY, now
     return map_value(recorded.torch, _of_files), now
 
 

@@ -86,5 +86,4 @@ CHECK = Check(
     compare=compare,
     show=lambda build: build.build,
     subject="torch",
-    none_here="not installed",
 )

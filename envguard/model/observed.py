@@ -34,6 +34,9 @@ Observed: TypeAlias = Value[T] | Absent | Unobserved
 
 NOT_RECORDED = Unobserved("not recorded")
 
+NOT_ASKED = Unobserved("not asked for")
+"""The caller wanted no look at this (``--metadata``, no ``--live``): it is listed, and never a failure."""
+
 
 def map_value(seen: Observed[T], change: Callable[[T], S]) -> Observed[S]:
     """``change`` the value, where there is one."""

@@ -9,7 +9,7 @@ import pytest
 from envguard.checks.check import Check, settled
 from envguard.model.drift import Finding, Outcome, Severity
 from envguard.model.facts import Driver, Facts
-from envguard.model.observed import Absent, Observed, Unobserved, Value
+from envguard.model.observed import NOT_ASKED, Absent, Observed, Unobserved, Value
 
 
 def differences(recorded: Driver, observed: Driver) -> Iterator[Finding]:
@@ -53,6 +53,7 @@ UNOBSERVED: Observed[Driver] = Unobserved("no permission")
         pytest.param(OLD, NEW, Outcome.DRIFT, None, id="value, another"),
         pytest.param(OLD, ABSENT, Outcome.DRIFT, None, id="value, absent"),
         pytest.param(OLD, UNOBSERVED, Outcome.UNKNOWN, "no permission", id="value, unobserved"),
+        pytest.param(OLD, NOT_ASKED, Outcome.NOT_RECORDED, "not asked for", id="value, not asked for"),
         pytest.param(ABSENT, OLD, Outcome.DRIFT, None, id="absent, value"),
         pytest.param(
             ABSENT, ABSENT, Outcome.NOT_RECORDED, "none when it was recorded, none now", id="absent, absent"

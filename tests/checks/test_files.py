@@ -64,6 +64,26 @@ def changed(file: FileFact, **changes: Any) -> FileFact:
         pytest.param(UNOWNED, "drift extra.py added, owned by no distribution", id="unowned"),
         pytest.param(LOOSE, "note bin/mytool added, owned by no distribution", id="unowned script"),
         pytest.param(SCRIPT, "drift bin/normalizer added, of requests", id="script"),
+        pytest.param(
+            changed(SCRIPT, owners=()),
+            "note bin/normalizer added, owned by no distribution",
+            id="script of nobody",
+        ),
+        pytest.param(
+            changed(SCRIPT, detail="starts another interpreter: /usr/bin/python3"),
+            "drift bin/normalizer added, starts another interpreter: /usr/bin/python3, of requests",
+            id="script of another interpreter",
+        ),
+        pytest.param(
+            changed(MODIFIED, detail="same size, other bytes"),
+            "drift requests/api.py changed after install (sha256 9f2c… → 41aa…), same size, other bytes",
+            id="modified, with what else was seen",
+        ),
+        pytest.param(
+            changed(MODIFIED, sha256=None, detail="a folder is in its place"),
+            "drift requests/api.py changed after install (sha256 9f2c… → unknown), a folder is in its place",
+            id="a folder in its place",
+        ),
         pytest.param(HEADER, "drift include/greenlet/greenlet.h added, of requests", id="header"),
         pytest.param(ERRATA, "drift requests/api.py added, without a hash in RECORD", id="errata"),
         pytest.param(
@@ -101,6 +121,11 @@ def test_seen_now_only(now: FileFact, line: str) -> None:
         pytest.param(UNOWNED, "drift extra.py gone, it was owned by no distribution", id="unowned"),
         pytest.param(LOOSE, "note bin/mytool gone, it was owned by no distribution", id="unowned script"),
         pytest.param(SCRIPT, "drift bin/normalizer missing, of requests", id="script"),
+        pytest.param(
+            changed(SCRIPT, owners=()),
+            "note bin/normalizer gone, it was owned by no distribution",
+            id="script of nobody",
+        ),
         pytest.param(HEADER, "drift include/greenlet/greenlet.h missing, of requests", id="header"),
         pytest.param(ERRATA, "drift requests/api.py missing", id="errata"),
     ],
@@ -123,6 +148,12 @@ def test_recorded_only(was: FileFact, line: str) -> None:
             changed(SCRIPT, sha256=NEW),
             "drift bin/normalizer changed (sha256 9f2c… → 41aa…), of requests",
             id="script changed",
+        ),
+        pytest.param(
+            SCRIPT,
+            changed(SCRIPT, sha256=NEW, detail="changed after install"),
+            "drift bin/normalizer changed (sha256 9f2c… → 41aa…), of requests",
+            id="script changed, and not the wheel's",
         ),
         pytest.param(
             SCRIPT,

@@ -10,7 +10,7 @@ import pytest
 from envguard.checks.live_torch import CHECK
 from envguard.model.drift import Outcome
 from envguard.model.facts import Facts, Live
-from envguard.model.observed import NOT_RECORDED, Absent, Unobserved, Value
+from envguard.model.observed import NOT_ASKED, NOT_RECORDED, Absent, Unobserved, Value
 from tests.builders import COMMIT, facts
 from tests.checks.lines import lines
 
@@ -76,6 +76,12 @@ def test_outside_libraries_of_a_lock_that_does_not_know_them() -> None:
             Outcome.UNKNOWN,
             "recorded with --live, looked at with --live only",
             id="recorded, and not asked for",
+        ),
+        pytest.param(
+            having(), facts(live=NOT_ASKED), Outcome.NOT_RECORDED, "not asked for", id="recorded, and not asked"
+        ),
+        pytest.param(
+            FILES, facts(live=NOT_ASKED), Outcome.NOT_RECORDED, "looked at with --live only", id="not asked"
         ),
         pytest.param(
             FILES,

@@ -103,7 +103,7 @@ def test_what_torch_asks_for_is_told_elsewhere() -> None:
 
 
 def test_torch_is_gone() -> None:
-    assert lines(CHECK, facts(), facts(torch=Absent())) == ["drift torch 2.11.0+cu130 → not installed"]
+    assert lines(CHECK, facts(), facts(torch=Absent())) == ["drift torch 2.11.0+cu130 → none here"]
 
 
 def test_torch_is_new() -> None:
