@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envguard.adapters.site import Installed, read_listing
-from envguard.formats.record import BOOKKEEPING, load_rows
+from envguard.formats.record import load_rows
 from envguard.model.facts import SharedPath
-from envguard.model.record import InstalledRow, Listing
+from envguard.model.record import BOOKKEEPING, InstalledRow, Listing
 from envguard.model.target import Layout
 from envguard.planning.held import Claim
 from envguard.ports import Baseline

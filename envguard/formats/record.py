@@ -17,22 +17,7 @@ from dataclasses import dataclass
 
 from envguard.model.digest import Digest
 from envguard.model.distribution import Row
-from envguard.model.record import InstalledRow, Listing
-
-BOOKKEEPING = frozenset(
-    {
-        "RECORD",
-        "RECORD.jws",
-        "RECORD.p7s",
-        "INSTALLER",
-        "REQUESTED",
-        "direct_url.json",
-        "uv_cache.json",
-        "uv_build.json",
-        "provenance_url.json",
-    }
-)
-"""Files of a dist-info folder that installers write, or that sign what installers rewrite."""
+from envguard.model.record import BOOKKEEPING, InstalledRow, Listing
 
 Key = tuple[str, str]
 

@@ -8,6 +8,21 @@ from dataclasses import dataclass
 from envguard.model.digest import Digest
 from envguard.model.distribution import Row
 
+BOOKKEEPING = frozenset(
+    {
+        "RECORD",
+        "RECORD.jws",
+        "RECORD.p7s",
+        "INSTALLER",
+        "REQUESTED",
+        "direct_url.json",
+        "uv_cache.json",
+        "uv_build.json",
+        "provenance_url.json",
+    }
+)
+"""Files of a dist-info folder that installers write, or that sign what installers rewrite."""
+
 
 @dataclass(frozen=True, slots=True)
 class InstalledRow:

@@ -6,9 +6,9 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envguard.formats.record import BOOKKEEPING
 from envguard.model.digest import Digest
 from envguard.model.facts import FileFact, FileKind
+from envguard.model.record import BOOKKEEPING
 
 Entry = tuple[str, int, int, int, int, int]
 """Name, size, mtime and ctime in ns, inode, mode, of one directory entry, itself and not what it points to."""
