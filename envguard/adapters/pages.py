@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import dataclasses
 import json
 import re
 import time
@@ -11,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from envguard.adapters.hops import refusal
 from envguard.adapters.transport import Answer, BadAnswerError
@@ -119,9 +121,10 @@ def _from_html(page: Page, name: str, caps: Caps) -> Iterable[Any]:
     warnings.simplefilter("ignore", UnexpectedRepoVersionWarning)
     packages = []
     try:
-        for link in parse_links_stream(_steps(page.content, caps), page.address.bare, page.charset):
+        for link in parse_links_stream(_steps(_text(page), caps)):
             with contextlib.suppress(ValueError):  # one link that is no address spoils no page
-                packages.append(DistributionPackage.from_link(link, name))
+                whole = dataclasses.replace(link, url=urljoin(page.address.bare, link.url))
+                packages.append(DistributionPackage.from_link(whole, name))
             if len(packages) > caps.entries:
                 raise BadAnswerError(f"the page lists more than {caps.entries} files")
     except UnsupportedRepoVersionError:
@@ -133,7 +136,16 @@ def _from_html(page: Page, name: str, caps: Caps) -> Iterable[Any]:
     return packages
 
 
-def _steps(content: bytes, caps: Caps) -> Iterator[bytes]:
+def _text(page: Page) -> str:
+    """Decoded with a charset of text only: others, such as zlib, would unpack."""
+    try:
+        known = codecs.lookup(page.charset or "utf-8")
+        return page.content.decode(known.name if known._is_text_encoding else "utf-8", "replace")
+    except (LookupError, ValueError):
+        return page.content.decode("utf-8", "replace")
+
+
+def _steps(content: str, caps: Caps) -> Iterator[str]:
     """The page in small parts, so that one made to be slow to parse is given up."""
     end = time.monotonic() + caps.parse
     for start in range(0, len(content), _STEP):

@@ -118,7 +118,7 @@ class Transport:
     def _send(self, address: Address, headers: Mapping[str, str], watch: Watch) -> requests.Response:
         try:
             request = requests.Request("GET", address.bare, headers=dict(headers), auth=self._credentials(address))
-            return self._session.send(
+            response = self._session.send(
                 self._session.prepare_request(request),
                 stream=True,
                 allow_redirects=False,
@@ -130,11 +130,17 @@ class Transport:
             if watch.expired:
                 raise UnreachableError("no answer in time", slow=True) from None
             raise _translated(error) from None
+        if watch.expired:  # headers that were cut off by us look whole
+            response.close()
+            raise UnreachableError("no answer in time", slow=True)
+        return response
 
     def _answer(self, response: requests.Response, address: Address, watch: Watch, deadline: float) -> Answer:
         def pieces() -> Iterator[bytes]:
             begun, got = time.monotonic(), 0
+            bounded = "content-length" in headers or "transfer-encoding" in headers
             while piece := _read(response, watch):
+                bounded = True
                 yield piece
                 got += len(piece)
                 now = time.monotonic()
@@ -144,6 +150,8 @@ class Transport:
                     if got < self._timeouts.rate * (now - begun):
                         raise UnreachableError(f"only {got / (now - begun):.0f} bytes a second came", slow=True)
                     begun, got = now, 0
+            if not bounded:  # an answer cut within its headers looks like one without a body
+                raise UnreachableError("it broke off")
 
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status_code, headers, address, pieces)
@@ -177,6 +185,8 @@ def _read(response: requests.Response, watch: Watch) -> bytes:
         if watch.expired:
             raise UnreachableError("not whole in time", slow=True) from None
         raise _translated(error) from None
+    if not piece and watch.expired:
+        raise UnreachableError("not whole in time", slow=True)
     return piece or b""
 
 

@@ -128,6 +128,9 @@ class _Server(ThreadingHTTPServer):
         self.faults = faults
         super().__init__(("127.0.0.1", 0), _Handler)
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is what many tests are about."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
