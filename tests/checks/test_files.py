@@ -230,7 +230,15 @@ def test_unreadable_makes_the_check_unknown() -> None:
 
 
 def test_the_gravest_of_one_path_is_told() -> None:
-    assert lines(CHECK, having(), having(ERRATA, MISSING)) == ["drift requests/api.py missing"]
+    for files in ((ERRATA, MISSING), (MISSING, ERRATA)):
+        assert lines(CHECK, having(), having(*files)) == ["drift requests/api.py missing"]
+
+
+def test_a_folder_in_place_of_an_edited_file() -> None:
+    now = changed(MODIFIED, sha256=None, detail="a folder is in its place")
+    assert lines(CHECK, having(MODIFIED), having(now)) == [
+        "drift requests/api.py changed (sha256 41aa… → unknown), a folder is in its place"
+    ]
 
 
 OTHERS = [
