@@ -6,13 +6,9 @@ import errno
 import io
 import json
 import os
-import resource
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +17,7 @@ from envguard.adapters import folders
 from envguard.adapters.store import DirectoryStore
 from envguard.errors import ObjectCorruptError, ObjectMissingError, StoreError
 from envguard.model.digest import Digest
+from tests.fakes.limits import largest_file
 
 CONTENT = b"some content"
 DIGEST = Digest.of(CONTENT)
@@ -219,19 +216,6 @@ class TestLayoutVersion:
         assert again.read(DIGEST) == CONTENT
         again.put(b"more")
         assert (root / "oci-layout").exists()
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """A real limit of the system: writes beyond it fail with EFBIG."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, ignored)
 
 
 class TestDiskFaults:
