@@ -1,0 +1,1 @@
+"""The compile cache, looked at from outside: no torch imported, nothing unpickled, no GPU needed."""
