@@ -16,8 +16,8 @@ How to read it: the line names the odd distributions, the ones they are beside, 
 for. A mixture that was there when the environment was recorded is a note: the run was good with it.
 
 How to mend it: build the recorded environment again (envguard restore), or take the odd ones out and
-install torch from the index of one variant, for example
-https://download.pytorch.org/whl/cu130. envguard inspect WHEEL says which CUDA a wheel asks for.
+install torch from PyTorch's index of one variant (whl/cu130). envguard inspect WHEEL says which CUDA
+a wheel asks for.
 """
 
 from __future__ import annotations
