@@ -7,7 +7,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from envguard.errors import IndexUnreachableError, InstallFailedError, ObjectCorruptError, OtherBytesError
+from envguard.errors import (
+    EnvguardError,
+    IndexAnswerError,
+    IndexUnreachableError,
+    InstallFailedError,
+    ObjectCorruptError,
+    OtherBytesError,
+)
 from envguard.model.digest import Digest
 from envguard.operations.parallel import Stopping, each
 from envguard.planning.obtain import Step
@@ -21,7 +28,7 @@ def fetch(
 ) -> tuple[Path, ...]:
     """Paths of the wheels, in the order of ``steps``; what an earlier run left whole in ``folder`` is taken.
 
-    OtherBytesError, IndexUnreachableError, ObjectCorruptError, InstallFailedError (the disk).
+    OtherBytesError, IndexUnreachableError, IndexAnswerError, ObjectCorruptError, InstallFailedError (the disk).
     """
     stopping = Stopping(progress)
 
@@ -40,11 +47,11 @@ def fetch(
 
 def _from_sources(step: Step, path: Path, index: Index, progress: Progress) -> Path:
     """The first source that keeps its word; the first one's fault when none does."""
-    first: OtherBytesError | IndexUnreachableError | None = None
+    first: EnvguardError | None = None
     for offer in step.offers:
         try:
             got = index.fetch(offer, path.parent, expect=step.sha256, progress=progress)
-        except (OtherBytesError, IndexUnreachableError) as problem:
+        except (OtherBytesError, IndexUnreachableError, IndexAnswerError) as problem:
             first = first or problem
             continue
         if got != path:

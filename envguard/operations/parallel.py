@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -38,6 +39,11 @@ class Stopping:
         """Give up every step at its next word."""
         self._stopped.set()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped."""
+        return self._stopped.is_set()
+
 
 def each(
     do: Callable[[T], R],
@@ -48,21 +54,35 @@ def each(
     *,
     workers: int = WORKERS,
 ) -> list[R]:
-    """``do`` every thing; results in order. What ``do`` raises first is raised here, after the others have ended.
+    """``do`` every thing; results in order. What ``do`` raises is raised here, once the others have ended.
 
-    Where ``progress`` is a ``Stopping`` that ``do`` reports to as well, the others are given up at once.
+    After a fault nothing new is begun, and where ``do`` reports to the same ``Stopping``, the others are given up
+    at their next word.
     """
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     stopping = progress if isinstance(progress, Stopping) else Stopping(progress)
-    with ThreadPoolExecutor(workers) as threads:
-        futures = [threads.submit(do, thing) for thing in things]
+    ended = itertools.count(1)
+
+    def one(thing: T) -> R:
+        if stopping.stopped:
+            raise StoppedError
         try:
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                stopping.step(what, done, len(things), unit)
+            result = do(thing)
+            stopping.step(what, next(ended), len(things), unit)
         except BaseException:
             stopping.stop()
-            threads.shutdown(wait=False, cancel_futures=True)
             raise
-        return [future.result() for future in futures]
+        return result
+
+    with ThreadPoolExecutor(workers) as threads:
+        futures = [threads.submit(one, thing) for thing in things]
+        try:
+            wait(futures)
+        except BaseException:
+            stopping.stop()
+            raise
+    for fault in [future.exception() for future in futures]:
+        if fault is not None and not isinstance(fault, StoppedError):
+            raise fault
+    return [future.result() for future in futures]
