@@ -93,9 +93,7 @@ def gpus(text: str) -> Observed[tuple[Gpu, ...]]:
         failure = answer.table_or_none("failure")
         if failure is not None:
             return Absent() if failure.text("kind") == "no-device" else Unobserved(failure.text("detail"))
-        if not answer.has("devices"):
-            raise WrongValueError("devices", "missing")
-        return Value(tuple(_gpu(device) for device in answer.tables("devices")))
+        return Value(_gpus(answer))
     except WrongValueError as wrong:
         raise _unusable(wrong) from None
 
@@ -195,6 +193,12 @@ def _texts(sections: Table, name: str) -> tuple[str, ...]:
     if error is not None:
         raise WrongValueError(section.where("error"), error)
     return section.texts("ok")
+
+
+def _gpus(answer: Table) -> tuple[Gpu, ...]:
+    if not answer.has("devices"):  # an answer about nothing is not "none there"
+        raise WrongValueError("devices", "missing")
+    return tuple(_gpu(device) for device in answer.tables("devices"))
 
 
 def _gpu(device: Table) -> Gpu:
