@@ -26,7 +26,7 @@ from envguard.model.facts import (
     Variables,
 )
 from envguard.model.lock import SCHEMA, Lock
-from envguard.model.observed import NOT_RECORDED, Absent, Observed, Unobserved, Value
+from envguard.model.observed import NOT_ASKED, NOT_RECORDED, Absent, Observed, Unobserved, Value
 from envguard.model.policy import Policy
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ def _unobserved(facts: Facts) -> Document:
     return {
         section: seen.reason.removeprefix("not recorded: ")
         for section in (*SCALARS, *LISTS)
-        if isinstance(seen := getattr(facts, section), Unobserved) and (seen != NOT_RECORDED or section in LISTS)
+        if isinstance(seen := getattr(facts, section), Unobserved) and (seen not in (NOT_RECORDED, NOT_ASKED) or section in LISTS)
     }
 
 
