@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,6 +18,8 @@ def cache_folder(environ: Mapping[str, str]) -> tuple[Path, str]:
     named = environ.get(_VARIABLE)
     if named:
         return Path(named), _VARIABLE
+    import tempfile
+
     user = "".join("_" if letter in '\\/:*?"<>|' else letter for letter in _user(environ))
     return Path(tempfile.gettempdir()) / f"torchinductor_{user}", "default"
 

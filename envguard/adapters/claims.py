@@ -26,6 +26,12 @@ def library_key(library: int, folder: str) -> str:
     return f"{library}/{folder}"
 
 
+def split_key(key: str) -> tuple[int, str]:
+    """Library's number and the folder's path in it."""
+    number, _, path = key.partition("/")
+    return int(number), path
+
+
 def distribution_key(installed: Installed) -> str:
     """Key of a distribution: two can have one name."""
     return f"{installed.library}/{installed.folder}"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envguard.adapters import process
 from envguard.adapters.hashing import Wanted, open_file, see
 from envguard.formats import pyc
 from envguard.model.facts import FileFact, FileKind
@@ -85,6 +84,8 @@ def by_content(
 
 def _words(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> list[str]:
     """A word a pair. A file that kills the interpreter (marshal trusts what it reads) is found by halving."""
+    from envguard.adapters import process
+
     try:
         words = _ask(python, batch, environ)
     except (OSError, process.ChildTimeoutError) as problem:
@@ -98,6 +99,8 @@ def _words(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> l
 
 
 def _ask(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> list[str]:
+    from envguard.adapters import process
+
     fields = [
         part
         for pair in batch

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envguard.adapters import compiled
-from envguard.adapters.claims import PLACED, SCRIPTS, Claims, library_key, place_of
+from envguard.adapters.claims import PLACED, SCRIPTS, Claims, library_key, place_of, split_key
 from envguard.adapters.hashing import Wanted, see_all
 from envguard.adapters.scripts import script_facts
 from envguard.adapters.stat_index import Details, FileDetail, UnitKept
-from envguard.adapters.tree import Unit
+from envguard.adapters.tree import Job
 from envguard.model.facts import FileFact, FileKind
 from envguard.model.target import Layout
 from envguard.planning.held import Claim, Entry, Folder, Seen, library_facts, owners_of, placed_facts, to_hash
@@ -19,13 +19,6 @@ from envguard.planning.held import Claim, Entry, Folder, Seen, library_facts, ow
 _SHA256 = frozenset({"sha256"})
 _CHUNK = 4000
 """Files whose digests are held in memory at one time."""
-
-
-class Job(NamedTuple):
-    """One folder to judge."""
-
-    key: str
-    unit: Unit
 
 
 class _Ask(NamedTuple):
@@ -169,12 +162,6 @@ class Judge:
         every = [claim for found in claims.values() for claim in found]
         root = "scripts" if job.key == SCRIPTS else "library"
         return FileFact(path or ".", FileKind.UNREADABLE, root, owners=owners_of(every), detail=job.unit.problem)
-
-
-def split_key(key: str) -> tuple[int, str]:
-    """Library's number and the folder's path in it."""
-    number, _, path = key.partition("/")
-    return int(number), path
 
 
 def is_compiled(path: str) -> bool:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from envguard.adapters import compiled, site, tree
-from envguard.adapters.claims import (
-    PLACED,
-    SCRIPTS,
-    Claims,
-    distribution_key,
-    library_key,
-    place_of,
-    silent_names,
-)
-from envguard.adapters.judging import Job, Judge, split_key
+from envguard.adapters.claims import Claims, distribution_key, silent_names
 from envguard.adapters.site import Installed
 from envguard.adapters.stat_index import ABSENT, Details, Kept, StatIndex, UnitKept, clock, settled
-from envguard.adapters.tree import Unit
+from envguard.adapters.tree import Job, Unit
+from envguard.adapters.walk import Walk
 from envguard.formats.pyc import cache_tags
 from envguard.model.facts import FileFact, SharedPath
-from envguard.model.record import Listing
 from envguard.model.target import Layout, Level
 from envguard.ports import Baseline, Progress
+
+if TYPE_CHECKING:
+    from envguard.adapters.judging import Judge
 
 
 @dataclass(slots=True)
@@ -39,169 +32,135 @@ class Looked:
     shared: tuple[SharedPath, ...]
     seen: int = 0
     """Files held against RECORD."""
-    digests: Mapping[str, bytes] = field(default_factory=dict)
-    """Digests of the library folders that are settled, by key: what is read from one of them can be kept."""
     kept: Kept = field(default_factory=Kept)
+    """What is kept for the next look."""
     save: Callable[[], None] = field(default=lambda: None)
-    """Keeps what there is to keep for the next look; call it once, when ``kept`` is complete."""
+    """Keeps it; call it once, when ``kept`` is complete."""
 
 
-class Look:
-    """A look in progress. ``soabi`` is the target interpreter's; ``environ`` what its children get."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked at, how closely, and with what beside it.
+
+    ``soabi`` is the target interpreter's; ``environ`` what its children get.
+    """
+
+    layout: Layout
+    level: Level
+    soabi: str
+    environ: Mapping[str, str]
+    baseline: Baseline
+    progress: Progress
+
+
+def look(asked: Asked) -> Looked:
+    """Look. Nothing in the environment raises: what can't be read is told as a fact."""
+    layout, level = asked.layout, asked.level
+    index = StatIndex(layout, f"{asked.soabi}\n{layout.is_venv}\n{layout.python}")
+    before = Kept() if level is Level.FULL else index.load()
+    stamp = clock([layout.prefix, layout.scripts, *layout.libraries])
+    with contextlib.ExitStack() as stack:
+        walk = Walk(layout, before, stack)
+        installed = walk.distributions(deep=level is not Level.METADATA)
+        content = _content(installed, asked.baseline)
+        again = content != before.content
+        claims = _claims(asked, walk, installed) if again else None
+        if level is Level.METADATA:
+            return _metadata_only(index, before, walk, claims, stamp)
+        walk.everything(claims)
+        return _Look(asked, index, before, walk, stamp, content).held(claims)
+
+
+def _content(installed: Iterable[Installed], baseline: Baseline) -> bytes:
+    """Digest of all that is said of files."""
+    state = hashlib.blake2b(digest_size=16)
+    for one in installed:
+        state.update(f"{distribution_key(one)}\0".encode("utf-8", "surrogateescape") + one.content)
+        if one.record is None:
+            state.update(hashlib.blake2b(baseline(one.name) or b"", digest_size=16).digest())
+    return state.digest()
+
+
+def _claims(
+    asked: Asked, walk: Walk, installed: Iterable[Installed], only: frozenset[str] | None = None
+) -> Claims:
+    claims = Claims(asked.layout)
+    for one in installed:
+        key = distribution_key(one)
+        if only is None or key in only:
+            claims.add_installed(one, walk.listings.pop(key, None), asked.baseline)
+    return claims
+
+
+def _metadata_only(index: StatIndex, before: Kept, walk: Walk, claims: Claims | None, stamp: int) -> Looked:
+    """Distributions alone; what was kept of the files stays as it was."""
+    shared = _sorted(claims.shared()) if claims is not None else before.shared
+    distributions = {
+        key: (lasting(walk.units[key], stamp), one) for key, one in walk.installed.items() if key in walk.units
+    }
+    changed = distributions != before.distributions
+    before.distributions = distributions
+    save = (lambda: index.save(before, None)) if changed else (lambda: None)
+    return Looked(tuple(walk.installed.values()), None, shared, kept=before, save=save)
+
+
+def lasting(unit: Unit, stamp: int) -> bytes:
+    """A unit's digest, if a later change must give another; else one that never matches."""
+    if unit.digest == ABSENT or (unit.problem is None and settled(unit.latest, stamp)):
+        return unit.digest
+    return b""
+
+
+class _Look:
+    """What was walked, held against what is claimed."""
 
     def __init__(
-        self,
-        layout: Layout,
-        level: Level,
-        *,
-        soabi: str,
-        environ: Mapping[str, str],
-        baseline: Baseline,
-        progress: Progress,
+        self, asked: Asked, index: StatIndex, before: Kept, walk: Walk, stamp: int, content: bytes
     ) -> None:
-        self._layout = layout
-        self._level = level
-        self._tags = cache_tags(soabi)
-        self._environ = environ
-        self._baseline = baseline
-        self._progress = progress
-        self._index = StatIndex(layout, f"{soabi}\n{layout.is_venv}\n{layout.python}")
-        self._before = Kept() if level is Level.FULL else self._index.load()
-        self._stamp = clock([layout.prefix, layout.scripts, *layout.libraries])
-        self._units: dict[str, Unit] = {}
-        self._listings: dict[str, Listing] = {}
-        self._now = Kept()
+        self._asked = asked
+        self._index = index
+        self._before = before
+        self._walk = walk
+        self._stamp = stamp
+        self._installed = tuple(walk.installed.values())
+        self._now = Kept(content=content, placed=walk.placed, torch=before.torch)
+        self._hashed: Details = {}
+        self._extra: list[FileFact] = []
 
-    def look(self) -> Looked:
-        """Look, once."""
-        with contextlib.ExitStack() as stack:
-            roots = [_open(stack, os.fspath(folder)) for folder in self._layout.libraries]
-            installed = [one for number, root in enumerate(roots) for one in self._distributions(number, root)]
-            self._now.content = self._content(installed)
-            again = self._now.content != self._before.content
-            if self._level is Level.METADATA:
-                return self._metadata_only(installed, again=again)
-            claims = self._claims(installed) if again else None
-            self._walk(roots, again=again)
-            self._list_placed(claims)
-            return self._judged(roots, installed, claims)
-
-    def _distributions(self, number: int, root: int | None) -> Iterator[Installed]:
-        if root is None:
-            return
-        try:
-            names = sorted(filter(site.is_distribution, os.listdir(root)))  # noqa: PTH208 - a descriptor
-        except OSError:
-            return
-        deep = self._level is not Level.METADATA
-        self._take(number, tree.walk(root, self._known(number), start=names, deep=deep))
-        for name in names:
-            key = library_key(number, name)
-            unit, kept = self._units[key], self._before.distributions.get(key)
-            if kept is not None and unit.digest == kept[0]:
-                one = kept[1]
-            else:
-                one, listing = site.read(self._layout, number, root, name)
-                if listing is not None:
-                    self._listings[key] = listing
-            if unit.problem is not None:
-                del self._units[key]  # a file, not a folder
-            else:
-                self._now.distributions[key] = (self._lasting(unit), one)
-            yield one
-
-    def _content(self, installed: Sequence[Installed]) -> bytes:
-        """Digest of all that is said of files."""
-        state = hashlib.blake2b(digest_size=16)
-        for one in installed:
-            state.update(f"{distribution_key(one)}\0".encode("utf-8", "surrogateescape") + one.content)
-            if one.record is None:
-                state.update(hashlib.blake2b(self._baseline(one.name) or b"", digest_size=16).digest())
-        return state.digest()
-
-    def _claims(self, installed: Iterable[Installed], only: frozenset[str] | None = None) -> Claims:
-        claims = Claims(self._layout)
-        for one in installed:
-            key = distribution_key(one)
-            if only is None or key in only:
-                claims.add_installed(one, self._listings.pop(key, None), self._baseline)
-        return claims
-
-    def _metadata_only(self, installed: Sequence[Installed], *, again: bool) -> Looked:
-        shared = tuple(self._claims(installed).shared()) if again else self._before.shared
-        kept = self._before
-        kept.distributions = self._now.distributions
-        return Looked(
-            tuple(installed), None, _sorted(shared), kept=kept, save=lambda: self._index.save(kept, None)
-        )
-
-    def _walk(self, roots: Sequence[int | None], *, again: bool) -> None:
-        for number, root in enumerate(roots):
-            if root is None:
-                continue
-            distributions = frozenset(
-                path for path in self._distribution_folders(number) if library_key(number, path) in self._units
-            )
-            if again:  # what was seen of them must be seen with its entries now
-                self._take(number, tree.walk(root, _nothing, start=sorted(distributions)))
-            known = _nothing if again else self._known(number)
-            self._take(number, tree.walk(root, known, skip=distributions))
-        with contextlib.suppress(OSError), tree.opened(os.fspath(self._layout.scripts)) as folder:
-            kept = None if again else self._digest(SCRIPTS)
-            for _, unit in tree.walk(folder, lambda _: kept, deep=False):
-                self._units[SCRIPTS] = unit
-
-    def _distribution_folders(self, number: int) -> list[str]:
-        keys = (split_key(key) for key in self._now.distributions)
-        return [path for library, path in keys if library == number]
-
-    def _list_placed(self, claims: Claims | None) -> None:
-        """Look at the owned files outside the libraries, one by one: their folders are others' too."""
-        names = self._before.placed if claims is None else tuple(sorted(claims.of(PLACED)))
-        self._now.placed = names
-        if names:
-            places = {name: os.fspath(self._place(name)) for name in names}
-            self._units[PLACED] = tree.listed(places, None if claims is not None else self._digest(PLACED))
-
-    def _place(self, name: str) -> os.PathLike[str]:
-        root, _, path = name.partition("\0")
-        return place_of(self._layout, root, path)
-
-    def _judged(
-        self, roots: Sequence[int | None], installed: Sequence[Installed], claims: Claims | None
-    ) -> Looked:
+    def held(self, claims: Claims | None) -> Looked:
+        """The whole. ``claims``: all of them, where RECORDs say something new; else they are read as needed."""
+        before, now, walk = self._before, self._now, self._walk
         jobs = self._jobs(claims)
-        for key, unit in self._units.items():
-            if unit.entries is None:
-                self._now.units[key] = self._before.units[key]
-        if claims is None:
-            self._now.shared = self._before.shared
-            claims = self._claims(installed, self._concerned(jobs)) if jobs else Claims(self._layout)
-        else:
-            self._now.shared = tuple(_sorted(claims.shared()))
-        details = self._index.load_details() if jobs and self._level is not Level.FULL else {}
-        judge = Judge(
-            self._layout,
-            roots,
-            claims,
-            silent=silent_names(installed, self._baseline),
-            tags=self._tags,
-            details=details,
+        now.units.update((key, before.units[key]) for key, unit in walk.units.items() if unit.entries is None)
+        now.shared = before.shared if claims is None else _sorted(claims.shared())
+        now.distributions = {
+            key: (lasting(walk.units[key], self._stamp), one)
+            for key, one in walk.installed.items()
+            if key in walk.units
+        }
+        details: Details = {}
+        if jobs:
+            details = {} if self._asked.level is Level.FULL else self._index.load_details()
+            self._judge(jobs, claims, details)
+        if any(unit.problem is not None for unit in walk.units.values()):
+            now.content = b""  # what lies below is not known: begin anew next time
+        facts = [fact for unit in now.units.values() for fact in unit.facts]
+        return Looked(
+            distributions=self._installed,
+            files=tuple(sorted([*facts, *self._extra], key=_by_place)),
+            shared=now.shared,
+            seen=sum(unit.seen for unit in now.units.values()),
+            kept=now,
+            save=lambda: self._save(details, changed=bool(jobs)),
         )
-        results = judge.judge(jobs, lambda done, total: self._progress.step("files", done, total, "files"))
-        self._ask_for_code(results, judge)
-        gone = [key for key, unit in results.items() if unit.digest == ABSENT and not claims.of(key)]
-        self._now.units.update((key, unit) for key, unit in results.items() if key not in gone)
-        extra = self._code_differences(judge) if self._level is Level.FULL else []
-        return self._looked(installed, jobs, details, judge, extra)
 
     def _jobs(self, claims: Claims | None) -> list[Job]:
         """Folders to judge: those that changed, and those that claims speak of and that aren't there."""
-        jobs = [Job(key, unit) for key, unit in self._units.items() if unit.entries is not None]
-        unreadable = [key for key, unit in self._units.items() if unit.problem is not None]
-        expected = self._before.units if claims is None else claims.units
-        for key in expected:
-            if key in self._units or any(key.startswith(f"{folder.rstrip('/')}/") for folder in unreadable):
+        units = self._walk.units
+        jobs = [Job(key, unit) for key, unit in units.items() if unit.entries is not None]
+        unreadable = tuple(f"{key.rstrip('/')}/" for key, unit in units.items() if unit.problem is not None)
+        for key in self._before.units if claims is None else claims.units:
+            if key in units or key.startswith(unreadable):
                 continue
             kept = self._before.units.get(key) if claims is None else None
             if kept is not None and kept.digest == ABSENT:
@@ -210,108 +169,76 @@ class Look:
                 jobs.append(Job(key, Unit(ABSENT, 0, ())))
         return jobs
 
+    def _judge(self, jobs: Sequence[Job], claims: Claims | None, details: Details) -> None:
+        from envguard.adapters.judging import Judge
+
+        asked = self._asked
+        if claims is None:
+            claims = _claims(asked, self._walk, self._installed, self._concerned(jobs))
+        judge = Judge(
+            asked.layout,
+            self._walk.roots,
+            claims,
+            silent=silent_names(self._installed, asked.baseline),
+            tags=cache_tags(asked.soabi),
+            details=details,
+        )
+        results = judge.judge(jobs, lambda done, total: asked.progress.step("files", done, total, "files"))
+        for job in jobs:
+            result = results[job.key]
+            result.digest = lasting(job.unit, self._stamp)
+            if result.digest != ABSENT or claims.of(job.key):
+                self._now.units[job.key] = result
+        self._hashed = judge.hashed
+        self._ask_interpreter(judge, results)
+
     def _concerned(self, jobs: Sequence[Job]) -> frozenset[str]:
         """Distributions that may have files in the folders to judge."""
         found: set[str] = set()
         for job in jobs:
             kept = self._before.units.get(job.key)
-            if kept is not None:
-                found.update(kept.owners)
-            elif job.key.endswith("/__pycache__"):
-                above = self._before.units.get(job.key.rpartition("/")[0])
-                found.update(above.owners if above is not None else ())
+            if kept is None and job.key.endswith("/__pycache__"):
+                kept = self._before.units.get(job.key.rpartition("/")[0])
+            found.update(kept.owners if kept is not None else ())
         return frozenset(found)
 
-    def _ask_for_code(self, results: dict[str, UnitKept], judge: Judge) -> None:
-        """Compiled files that name their source's hash are held against it by the target's interpreter."""
-        if self._level is Level.FULL:
+    def _ask_interpreter(self, judge: Judge, results: Mapping[str, UnitKept]) -> None:
+        """Bytecode whose header can't tell: held against its source's hash, or with FULL against its code."""
+        if not judge.pairs:
             return
-        for key, pairs in judge.pairs.items():
-            found = compiled.by_content(self._layout.python, pairs, self._environ, _ignore, code=False)
-            results[key].facts += tuple(found)
+        from envguard.adapters.compiled import by_content
 
-    def _code_differences(self, judge: Judge) -> list[FileFact]:
-        pairs = [pair for found in judge.pairs.values() for pair in found]
-        return list(
-            compiled.by_content(
-                self._layout.python,
-                pairs,
-                self._environ,
-                lambda done: self._progress.step("bytecode", done, len(pairs), "files"),
+        asked, python = self._asked, self._asked.layout.python
+        if asked.level is not Level.FULL:
+            for key, pairs in judge.pairs.items():
+                results[key].facts += tuple(by_content(python, pairs, asked.environ, _ignore, code=False))
+            return
+        every = [pair for pairs in judge.pairs.values() for pair in pairs]
+        total = len(every)
+        self._extra = list(
+            by_content(
+                python,
+                every,
+                asked.environ,
+                lambda done: asked.progress.step("bytecode", done, total, "files"),
                 code=True,
             )
         )
+        for key, pairs in judge.pairs.items():
+            if any(pair.task for pair in pairs):
+                results[key].digest = b""  # told for this look only: FAST must ask for itself
 
-    def _looked(
-        self,
-        installed: Sequence[Installed],
-        jobs: Sequence[Job],
-        details: Details,
-        judge: Judge,
-        extra: Iterable[FileFact],
-    ) -> Looked:
-        facts = [fact for unit in self._now.units.values() for fact in unit.facts]
-        seen = sum(unit.seen for unit in self._now.units.values())
-        digests = {key: digest for key, unit in self._units.items() if (digest := self._lasting(unit))}
-        for job in jobs:
-            if job.key in self._now.units:
-                hashed = any(pair.task for pair in judge.pairs.get(job.key, ()))
-                full = self._level is Level.FULL  # asked for more of these than FAST does
-                self._now.units[job.key].digest = b"" if full and hashed else self._lasting(job.unit)
-        if any(unit.problem is not None for unit in self._units.values()):
-            self._now.content = b""  # what lies below is not known: begin anew next time
-        changed = bool(jobs) or self._now.distributions != self._before.distributions
-        kept = self._now
-        kept.torch = self._before.torch
+    def _save(self, details: Details, *, changed: bool) -> None:
+        now, before = self._now, self._before
+        if changed or now.distributions != before.distributions or now.torch != before.torch:
+            self._index.save(now, self._details(details) if changed else None)
 
-        def save() -> None:
-            if changed or kept.torch != self._before.torch:
-                self._index.save(kept, self._details_now(details, judge) if jobs else None)
-
-        return Looked(
-            distributions=tuple(installed),
-            files=tuple(sorted([*facts, *extra], key=_by_place)),
-            shared=self._now.shared,
-            seen=seen,
-            digests=digests,
-            kept=kept,
-            save=save,
-        )
-
-    def _details_now(self, details: Details, judge: Judge) -> Details:
+    def _details(self, details: Details) -> Details:
         """Details of every folder that is still there; of judged ones only what is settled."""
         whole = {key: files for key, files in details.items() if key in self._now.units}
-        for key, files in judge.hashed.items():
+        for key, files in self._hashed.items():
             whole[key] = {name: one for name, one in files.items() if settled(one[2], self._stamp)}
         return whole
-
-    def _lasting(self, unit: Unit) -> bytes:
-        """A unit's digest, if a later change must give another; else one that never matches."""
-        if unit.digest == ABSENT or (unit.problem is None and settled(unit.latest, self._stamp)):
-            return unit.digest
-        return b""
-
-    def _take(self, number: int, found: Iterable[tuple[str, Unit]]) -> None:
-        for path, unit in found:
-            self._units[library_key(number, path)] = unit
-
-    def _known(self, number: int) -> Callable[[str], bytes | None]:
-        return lambda path: self._digest(f"{number}/{path}")
-
-    def _digest(self, key: str) -> bytes | None:
-        kept = self._before.units.get(key)
-        return kept.digest if kept is not None else None
-
-
-def _open(stack: contextlib.ExitStack, folder: str) -> int | None:
-    try:
-        return stack.enter_context(tree.opened(folder))
-    except OSError:
-        return None
-
-
-def _nothing(_: str) -> None:
-    """No digest is known."""
 
 
 def _ignore(_: int) -> None:

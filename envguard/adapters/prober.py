@@ -11,12 +11,12 @@ from typing import BinaryIO, Protocol, TypeVar
 from envguard.adapters import cache_found, machine, shadows, site, startup, torch_build
 from envguard.adapters.claims import place_of
 from envguard.adapters.hashing import open_file
-from envguard.adapters.look import Look, Looked
+from envguard.adapters.look import Asked, Looked, look
 from envguard.adapters.site import Installed
 from envguard.errors import EnvguardError
 from envguard.model.distribution import Distribution, Origin
 from envguard.model.facts import Code, Facts, FileFact, Interpreter, Live, Variables
-from envguard.model.observed import Absent, Observed, Unobserved, Value
+from envguard.model.observed import NOT_ASKED, Absent, Observed, Unobserved, Value
 from envguard.model.target import Layout, Level, Target
 from envguard.ports import Baseline, Progress
 
@@ -64,9 +64,7 @@ class EnvironmentProber:
             cache=_observed(lambda: cache_found.cache_found(environ)),
         )
         try:
-            looked = Look(
-                layout, level, soabi=interpreter.soabi, environ=environ, baseline=baseline, progress=progress
-            ).look()
+            looked = look(Asked(layout, level, interpreter.soabi, environ, baseline, progress))
         except OSError as problem:
             reason = Unobserved(f"the environment can't be read: {problem.strerror or problem}")
             return replace(facts, torch=reason, distributions=reason, files=reason, shared=reason, shadows=reason)
@@ -88,7 +86,7 @@ class EnvironmentProber:
             facts,
             torch=torch,
             distributions=Value(tuple(self._distribution(layout, one) for one in installed)),
-            files=Unobserved("metadata only") if looked.files is None else Value((*looked.files, *outside)),
+            files=NOT_ASKED if looked.files is None else Value((*looked.files, *outside)),
             shared=Value(looked.shared),
             shadows=_observed(lambda: Value(shadows.shadows(layout, installed, self.working_folder))),
             files_seen=looked.seen,
@@ -104,14 +102,14 @@ class EnvironmentProber:
 
     def _live(self, target: Target) -> Observed[Live]:
         if not self.live:
-            return Unobserved("looked at only with --live")
+            return NOT_ASKED
         return self.interpreters.live(target.python, self.live_timeout)
 
 
-def _observed(look: Callable[[], Observed[T]]) -> Observed[T]:
-    """What a look came to, or why it came to nothing."""
+def _observed(section: Callable[[], Observed[T]]) -> Observed[T]:
+    """What a look at one section came to, or why it came to nothing."""
     try:
-        return look()
+        return section()
     except EnvguardError as error:
         return Unobserved(error.message)
     except OSError as problem:

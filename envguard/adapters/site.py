@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ def read(layout: Layout, library: int, root: int, folder: str) -> tuple[Installe
         problem=problem,
         record=listing.record.hex if listing is not None else None,
         record_data=listing.record_data.hex if listing is not None and listing.record_data is not None else None,
-        content=_content(record, targets, problem, metadata),
+        content=_content(record, targets, problem, metadata, () if listing is not None else modules),
         modules=tuple(sorted(modules)),
         targets=targets,
         requires=metadata.requires,
@@ -198,10 +198,15 @@ def _top_level(parts: _Parts) -> frozenset[str]:
 
 
 def _content(
-    record: bytes | None, targets: tuple[tuple[str, str], ...], problem: str | None, metadata: distinfo.Metadata
+    record: bytes | None,
+    targets: tuple[tuple[str, str], ...],
+    problem: str | None,
+    metadata: distinfo.Metadata,
+    modules: Iterable[str],
 ) -> bytes:
     state = hashlib.blake2b(record or b"", digest_size=16)
-    state.update(repr((targets, problem, metadata.name, metadata.version)).encode("utf-8", "backslashreplace"))
+    rest = repr((targets, problem, metadata.name, metadata.version, sorted(modules)))
+    state.update(rest.encode("utf-8", "backslashreplace"))
     return state.digest()
 
 
@@ -245,7 +250,7 @@ def _read_egg(library: int, root: int, folder: str) -> Installed:
         problem=f"{_SYSTEM} (egg-info has no RECORD)",
         record=None,
         record_data=None,
-        content=_content(None, (), _SYSTEM, metadata),
+        content=_content(None, (), _SYSTEM, metadata, modules),
         modules=tuple(sorted(modules)),
         targets=(),
         requires=(),

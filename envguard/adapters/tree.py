@@ -28,6 +28,13 @@ class Unit(NamedTuple):
     """Why it can't be read."""
 
 
+class Job(NamedTuple):
+    """A folder to judge, by its key."""
+
+    key: str
+    unit: Unit
+
+
 def digest_of(entries: list[Entry], more: bytes = b"") -> bytes:
     """One digest of sorted entries; ``more`` is what else it depends on."""
     return hashlib.blake2b(marshal.dumps(entries, 0), digest_size=16, key=more[:64]).digest()
@@ -56,21 +63,22 @@ def walk(
     Entries are kept only where the digest isn't ``known(path)``. A ``__pycache__`` also depends on the folder that
     holds it. Top-level names in ``skip`` aren't entered.
     """
-    waiting = [(path, b"") for path in start]
+    nothing = Unit(b"", 0, ())
+    waiting = [(path, nothing) for path in start]
     while waiting:
         path, above = waiting.pop()
-        unit, folders = _look(root, path, above if path.endswith(_COMPILED) else b"", known)
+        unit, folders = _look(root, path, above if path.endswith(_COMPILED) else nothing, known)
         yield path, unit
         if deep:
             inside = [name for name in folders if path or name not in skip]
-            waiting.extend((f"{path}/{name}" if path else name, unit.digest) for name in inside)
+            waiting.extend((f"{path}/{name}" if path else name, unit) for name in inside)
 
 
-def _look(root: int, path: str, above: bytes, known: Callable[[str], bytes | None]) -> tuple[Unit, list[str]]:
+def _look(root: int, path: str, above: Unit, known: Callable[[str], bytes | None]) -> tuple[Unit, list[str]]:
     entries: list[Entry] = []
     add = entries.append
     folders = []
-    latest = 0
+    latest = above.latest
     try:
         handle = os.open(path or ".", _OPEN, dir_fd=root)
     except OSError as problem:
@@ -95,7 +103,7 @@ def _look(root: int, path: str, above: bytes, known: Callable[[str], bytes | Non
     finally:
         os.close(handle)
     entries.sort()
-    digest = digest_of(entries, above)
+    digest = digest_of(entries, above.digest)
     return Unit(digest, latest, None if digest == known(path) else tuple(entries)), folders
 
 

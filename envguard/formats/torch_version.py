@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
 
 _CAP = 64 * 1024
 _NAMES = frozenset({"__version__", "git_version", "cuda", "hip", "xpu", "debug"})
@@ -39,6 +42,8 @@ def read_torch_version(content: bytes) -> TorchVersion:
     """Read the constants; ``ValueError`` when it isn't such a file."""
     if len(content) > _CAP:
         raise ValueError("torch/version.py is too large to be what torch writes")
+    import ast
+
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
@@ -63,6 +68,8 @@ def read_torch_version(content: bytes) -> TorchVersion:
 
 
 def _assigned(statement: ast.stmt) -> list[str]:
+    import ast
+
     if isinstance(statement, ast.Assign):
         targets = statement.targets
     elif isinstance(statement, ast.AnnAssign):
