@@ -1,4 +1,7 @@
-"""Asks git, which runs nothing of the repository: no hooks, no file watcher, no prompt, no network, no lock."""
+"""Asks git, with no hook, file watcher, prompt, network or lock.
+
+What git still runs are filters (large files, say), which a repository names and the user's configuration defines.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 _QUIET = (
     "--no-pager",
     "--no-optional-locks",
+    "--literal-pathspecs",
     "-c", "core.fsmonitor=false",
     "-c", "core.hooksPath=/dev/null",
     "-c", "core.untrackedCache=false",

@@ -18,11 +18,8 @@ _DRIVER_SIGNS = ("dev/nvidiactl", "dev/nvidia0", "dev/dxg")
 _DRIVER_VERSION = re.compile(r"(?<![\w.])(\d{3}\.\d+(?:\.\d+)?)(?![\w.])")
 _GPU_SECONDS = 120.0  # without persistence mode the driver wakes every GPU first, one after another
 
-_X86 = frozenset(
-    ("sse4_1", "sse4_2", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2")
-    + ("avx_vnni", "avx_vnni_int8", "avx_vnni_int16", "avx_ne_convert", "avx_ifma")
-)
-_X86_FAMILIES = ("avx512", "avx10", "amx_")
+_X86 = frozenset(("sse4_1", "sse4_2", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2"))
+_X86_FAMILIES = ("avx512", "avx10", "avx_", "amx_")
 _ARM = frozenset(("neon", "fphp", "bf16", "i8mm"))
 _ARM_FAMILIES = ("asimd", "sve", "sme")
 

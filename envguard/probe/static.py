@@ -98,10 +98,10 @@ def site_folders(base: str, in_venv: bool) -> "list[str]":
 def build() -> str:
     """The build as ``branch, compiler``, without its date: two builds of one source are to agree."""
     rest = " ".join(sys.version.split()).partition(" ")[2]
-    maker, _, rest = rest.rpartition("(")
-    branch, _, rest = rest.partition(",")
-    compiler = rest.partition("[")[2].partition("]")[0]
-    parts = [maker.strip(" |"), branch.strip(), compiler.strip()]
+    head, _, tail = rest.partition("[")
+    maker, _, dated = head.rpartition("(")
+    compiler = tail.partition("]")[0].strip()
+    parts = [maker.strip(" |"), dated.partition(",")[0].strip(), compiler]
     return ", ".join(part for part in parts if part) if compiler else rest or sys.version
 
 
