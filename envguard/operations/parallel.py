@@ -62,14 +62,15 @@ def each(
     from concurrent.futures import ThreadPoolExecutor, wait
 
     stopping = progress if isinstance(progress, Stopping) else Stopping(progress)
-    ended = itertools.count(1)
+    ended, mutex = itertools.count(1), threading.Lock()
 
     def one(thing: T) -> R:
         if stopping.stopped:
             raise StoppedError
         try:
             result = do(thing)
-            stopping.step(what, next(ended), len(things), unit)
+            with mutex:  # so that the count only grows
+                stopping.step(what, next(ended), len(things), unit)
         except BaseException:
             stopping.stop()
             raise
