@@ -272,7 +272,9 @@ def _unpacked(path: str) -> _Spot | None:
 
 
 def _at(path: str, places: _Places) -> _Spot | None:
-    """The root that an absolute path lies in."""
+    """The root that an absolute path lies in; None for a folder on the way to the library."""
+    if f"{places.site}/".startswith(f"{path}/"):
+        return None
     if (inside := _below(path, places.site)) is not None:
         return _Spot("library", inside)
     if (inside := _below(path, places.scripts)) is not None:
