@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from envguard.errors import EnvguardError
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
@@ -72,7 +73,10 @@ class Index(Protocol):
     """All places that wheels can be had from, in order: find-links folders, then indexes."""
 
     def offers(self, name: str) -> Sequence[Offer]:
-        """Every wheel file of a distribution. IndexUnreachableError, IndexAnswerError."""
+        """Every wheel file of a distribution. IndexUnreachableError, IndexAnswerError when nothing is offered."""
+
+    def troubles(self, name: str) -> Sequence[EnvguardError]:
+        """What kept sources from being asked for a distribution, though others offered something."""
 
     def fetch(self, offer: Offer, folder: Path, *, expect: Digest | None, progress: Progress) -> Path:
         """Download (resuming) or copy into ``folder`` under the real filename, hashing on the way.

@@ -33,6 +33,10 @@ class Sources:
     certificates: Path | None = None
     """Certificates that https answers must be signed by; None: those that requests brings."""
 
+    def offline(self) -> Sources:
+        """Those of this machine alone."""
+        return replace(self, indexes=tuple(index for index in self.indexes if index.address.local is not None))
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class FaultServer:
     tell that its fault was met.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, encrypted: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
         self.sent = 0
         """Bytes of bodies that were really sent."""
@@ -82,12 +83,18 @@ class FaultServer:
         self._mutex = threading.Lock()
         self._closing = threading.Event()
         self._server = _Server(self)
+        self._scheme = "http"
+        if encrypted is not None:
+            self._scheme = "https"
+            self._server.socket = encrypted.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
     def url(self) -> str:
-        """``http://127.0.0.1:port``, without a slash at the end."""
-        return f"http://{self.authority}"
+        """``http://127.0.0.1:port``, without a slash at the end; https when it is encrypted."""
+        return f"{self._scheme}://{self.authority}"
 
     @property
     def authority(self) -> str:

@@ -48,6 +48,7 @@ class FakeIndex:
         self._bytes: dict[tuple[str, str], bytes] = {}
         self._cut: dict[str, int] = {}
         self._failures: dict[str, list[_Planned]] = {}
+        self._troubles: dict[str, list[EnvguardError]] = {}
         self._lies_or_cuts = 0
         self._mutex = threading.Lock()
 
@@ -114,6 +115,16 @@ class FakeIndex:
             self.asked.append(name)
             self._strike(name)
             return tuple(self._offers.get(canonical(name), ()))
+
+    def trouble(self, name: str, error: EnvguardError) -> None:
+        """Say that a source could not be asked for a distribution, while what was added is offered."""
+        with self._mutex:
+            self._troubles.setdefault(canonical(name), []).append(error)
+
+    def troubles(self, name: str) -> Sequence[EnvguardError]:
+        """What ``trouble`` was told."""
+        with self._mutex:
+            return tuple(self._troubles.get(canonical(name), ()))
 
     def fetch(self, offer: Offer, folder: Path, *, expect: Digest | None, progress: Progress) -> Path:
         """Write the bytes under the offer's filename; when they are not ``expect``, nothing."""

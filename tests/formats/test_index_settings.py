@@ -278,6 +278,11 @@ class TestCombined:
         assert combined(certificates(environ | {"SSL_CERT_FILE": "a.pem"}, HERE)).certificates == HERE / "a.pem"
         assert combined(pip(PIP_CERT="/p"), certificates(environ, HERE)).certificates == Path("/p")
 
+    def test_offline_only_this_machines_places_are_left(self) -> None:
+        sources = combined(uv(UV_INDEX="https://a.example ./local", UV_FIND_LINKS="/w,https://b.example/w"))
+        assert [index.name for index in sources.offline().indexes] == ["local-local"]
+        assert sources.offline().find_links == (Path("/w"),)
+
     def test_nothing_prints_a_secret(self) -> None:
         wishes = uv(UV_INDEX="https://u:s3cret@a.example/?t=s3cret")
         assert "s3cret" not in f"{wishes!r} {combined(wishes)!r}"
