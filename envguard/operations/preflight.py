@@ -57,17 +57,18 @@ def _offers(
 ) -> tuple[dict[str, tuple[Offer, ...]], dict[str, str]]:
     """Offers by name, and why there are none. IndexUnreachableError ends the restore: going on is no use."""
 
-    def ask(name: str) -> tuple[Offer, ...] | str:
+    def ask(name: str) -> tuple[tuple[Offer, ...], str | None]:
         try:
             offers = index.offers(name)
         except IndexAnswerError as problem:
-            return problem.message
-        return tuple(offer for offer in offers if not offline or offer.source in _OFFLINE)
+            return (), problem.message
+        counted = tuple(offer for offer in offers if not offline or offer.source in _OFFLINE)
+        return counted, "; ".join(trouble.message for trouble in index.troubles(name)) or None
 
     answers = dict(zip(names, each(ask, names, progress, "ask for wheels", "distributions"), strict=True))
     return (
-        {name: answer for name, answer in answers.items() if not isinstance(answer, str)},
-        {name: answer for name, answer in answers.items() if isinstance(answer, str)},
+        {name: offers for name, (offers, _) in answers.items()},
+        {name: reason for name, (_, reason) in answers.items() if reason is not None},
     )
 
 

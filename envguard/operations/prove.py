@@ -48,7 +48,7 @@ def prove(
     policy = stricter(policy, lock.policy)
     observed = prober.facts(target, Level.FULL, baseline=baseline_of(lock.facts, store), progress=progress)
     recorded = with_listings(proof.expected(lock.facts, left_out), observed, store)
-    built = compare(proof.built(recorded), observed, policy, today)
+    built = compare(proof.built(recorded), proof.inside(observed), policy, today)
     everything = compare(recorded, observed, policy, today)
     seen = observed.distributions
     report = Report(

@@ -10,6 +10,9 @@ from envguard.model.digest import Digest
 from envguard.model.facts import FileFact, FileKind
 from envguard.planning.obtain import Problem, ProblemKind
 
+ROOTS = frozenset({"library", "scripts", "headers", "data"})
+"""Roots of files that lie in the environment; startup code that lies elsewhere is the machine's."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
@@ -29,6 +32,7 @@ def file_steps(
     for fact in facts:
         place = (fact.root, fact.path)
         if not concerned(fact, left_out):
+            notes.extend(_outside(fact))
             continue
         if fact.kind is FileKind.MISSING:
             steps.setdefault(place, FileStep(fact, None))
@@ -43,7 +47,7 @@ def file_steps(
 
 def concerned(fact: FileFact, left_out: AbstractSet[str]) -> bool:
     """Whether a recorded file belongs to what is restored."""
-    if {fact.shown, fact.path} & left_out:
+    if fact.root not in ROOTS or {fact.shown, fact.path} & left_out:
         return False
     return not fact.owners or not set(fact.owners) <= left_out
 
@@ -55,6 +59,10 @@ def _own(fact: FileFact) -> bool:
     if fact.kind is FileKind.STARTUP and fact.expected is not None and fact.expected != fact.sha256:
         return True
     return fact.kind in (FileKind.STARTUP, FileKind.SCRIPT, FileKind.HEADER) and not fact.owners
+
+
+def _outside(fact: FileFact) -> list[str]:
+    return [] if fact.root in ROOTS else [f"{fact.shown}: lay outside the environment; it is not restored"]
 
 
 def _note(fact: FileFact) -> list[str]:

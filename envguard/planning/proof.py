@@ -10,7 +10,7 @@ from envguard.model.distribution import Distribution
 from envguard.model.drift import Outcome, Result, Severity
 from envguard.model.facts import Facts, FileFact, FileKind, SharedPath
 from envguard.model.observed import NOT_RECORDED, map_value
-from envguard.planning.loose_files import concerned
+from envguard.planning.loose_files import ROOTS, concerned
 
 _MADE_ANEW = frozenset({FileKind.BYTECODE, FileKind.UNREADABLE})
 
@@ -22,7 +22,11 @@ def expected(recorded: Facts, left_out: AbstractSet[str]) -> Facts:
         return tuple(entry for entry in entries if entry.name not in left_out)
 
     def files(facts: tuple[FileFact, ...]) -> tuple[FileFact, ...]:
-        return tuple(fact for fact in facts if fact.kind not in _MADE_ANEW and concerned(fact, left_out))
+        return tuple(
+            fact
+            for fact in facts
+            if fact.root not in ROOTS or (fact.kind not in _MADE_ANEW and concerned(fact, left_out))
+        )
 
     def shared(paths: tuple[SharedPath, ...]) -> tuple[SharedPath, ...]:
         return tuple(path for path in paths if not set(path.owners) & left_out)
@@ -42,18 +46,27 @@ def built(facts: Facts) -> Facts:
         interpreter=facts.interpreter,
         torch=facts.torch,
         distributions=facts.distributions,
-        files=facts.files,
+        files=inside(facts).files,
         shared=facts.shared,
     )
+
+
+def inside(facts: Facts) -> Facts:
+    """Facts without files that lie outside the environment."""
+
+    def files(seen: tuple[FileFact, ...]) -> tuple[FileFact, ...]:
+        return tuple(fact for fact in seen if fact.root in ROOTS)
+
+    return replace(facts, files=map_value(facts.files, files))
 
 
 def joined(built_results: Sequence[Result], all_results: Sequence[Result]) -> tuple[Result, ...]:
     """Results of one comparison of what was built and one of everything, check by check.
 
-    A check that has nothing to say of what was built speaks of the machine: its drifts become notes.
+    What only the second one finds is the machine's: its drifts become notes.
     """
     return tuple(
-        _as_note(told) if counts.outcome is Outcome.NOT_RECORDED else counts
+        _as_note(told) if counts.outcome is Outcome.NOT_RECORDED else _with_notes(counts, told)
         for counts, told in zip(built_results, all_results, strict=True)
     )
 
@@ -61,6 +74,15 @@ def joined(built_results: Sequence[Result], all_results: Sequence[Result]) -> tu
 def only_told(built_results: Sequence[Result]) -> frozenset[str]:
     """Checks that speak of the machine: an unknown among them doesn't count."""
     return frozenset(result.check for result in built_results if result.outcome is Outcome.NOT_RECORDED)
+
+
+def _with_notes(counts: Result, told: Result) -> Result:
+    more = tuple(finding for finding in _as_note(told).findings if finding.subject not in _subjects(counts))
+    return replace(counts, findings=(*counts.findings, *more))
+
+
+def _subjects(result: Result) -> frozenset[str]:
+    return frozenset(finding.subject for finding in result.findings)
 
 
 def _as_note(result: Result) -> Result:

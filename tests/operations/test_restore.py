@@ -39,11 +39,6 @@ from tests.fakes.folder_prober import FolderProber, this_python
 from tests.fakes.restoring import ThisPython, World
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
 def value(environment: Path, name: str = "demo", attribute: str = "VERSION") -> str:
     """What the environment's own Python says, as a job would ask it."""
     ended = subprocess.run(

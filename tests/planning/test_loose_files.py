@@ -80,3 +80,12 @@ def test_files_of_what_is_left_out_are_left_out(named: str) -> None:
 def test_a_file_with_another_owner_stays() -> None:
     fact = FileFact("shared.py", FileKind.MODIFIED, sha256=BYTES, owners=("demo", "other"))
     assert len(file_steps([fact], {BYTES}, {"demo"})[0]) == 1
+
+
+def test_startup_code_outside_the_environment_is_the_machines() -> None:
+    fact = FileFact("standard library/sitecustomize.py", FileKind.STARTUP, root="path", sha256=BYTES)
+    assert file_steps([fact], set(), set()) == (
+        (),
+        (),
+        ("standard library/sitecustomize.py: lay outside the environment; it is not restored",),
+    )

@@ -7,14 +7,14 @@ from envguard.model.drift import Finding, Outcome, Result, Severity
 from envguard.model.facts import Cpu, Driver, Facts, FileFact, FileKind, SharedPath
 from envguard.model.observed import NOT_RECORDED, Absent, Value
 from envguard.model.policy import Policy
-from envguard.planning.proof import built, expected, joined, only_told
+from envguard.planning.proof import built, expected, inside, joined, only_told
 from tests.builders import digest, distribution, facts
 
 TODAY = date(2026, 11, 29)
 
 
 def outcomes(recorded: Facts, observed: Facts) -> dict[str, Outcome]:
-    first = compare(built(recorded), observed, Policy(), TODAY)
+    first = compare(built(recorded), inside(observed), Policy(), TODAY)
     results = joined(first, compare(recorded, observed, Policy(), TODAY))
     told = only_told(first)
     return {result.check: result.outcome for result in results if result.check not in told or result.findings}
@@ -84,3 +84,33 @@ def test_what_was_built_is_never_softened() -> None:
     counts = Result("files", Outcome.DRIFT, (Finding("x.py"),))
     assert joined([counts], [counts]) == (counts,)
     assert only_told([counts]) == frozenset()
+
+
+def test_startup_code_outside_the_environment_is_told_and_does_not_count() -> None:
+    def customized(seed: str) -> Facts:
+        place = "standard library/sitecustomize.py"
+        return facts(files=Value((FileFact(place, FileKind.STARTUP, root="path", sha256=digest(seed)),)))
+
+    for recorded, observed in ((customized("a"), customized("b")), (facts(), customized("b"))):
+        left = expected(recorded, set())
+        counts = compare(built(left), inside(observed), Policy(), TODAY)
+        results = joined(counts, compare(left, observed, Policy(), TODAY))
+        (result,) = (result for result in results if result.check == "startup-code")
+        assert result.outcome is Outcome.MATCH
+        assert [finding.severity for finding in result.findings] == [Severity.NOTE]
+    same = customized("a")
+    results = joined(
+        compare(built(same), inside(same), Policy(), TODAY), compare(expected(same, set()), same, Policy(), TODAY)
+    )
+    assert all(result.findings == () for result in results)
+
+
+def test_the_same_place_is_not_told_twice() -> None:
+    counts = Result("files", Outcome.DRIFT, (Finding("x.py"),))
+    told = Result("files", Outcome.DRIFT, (Finding("x.py"), Finding("away.py")))
+    (result,) = joined([counts], [told])
+    assert result.outcome is Outcome.DRIFT
+    assert [(finding.subject, finding.severity) for finding in result.findings] == [
+        ("x.py", Severity.DRIFT),
+        ("away.py", Severity.NOTE),
+    ]
