@@ -11,7 +11,7 @@ from pathlib import Path
 from envguard.adapters import folders
 from envguard.adapters.executable import check
 from envguard.adapters.search_path import complete
-from envguard.errors import EnvguardError, ProbeFailedError
+from envguard.errors import EnvguardError
 from envguard.formats import probe
 from envguard.model.digest import Digest
 from envguard.model.facts import Interpreter, Live
@@ -71,11 +71,9 @@ class Interpreters:
         text = ask(python, "static", ISOLATED, environ=self._environ, timeout=self._timeout)
         try:
             seen = probe.static(text)
-        except ProbeFailedError as error:
-            error.where = f"{python}: {error.where}" if error.where else str(python)
-            raise
         except EnvguardError as error:
-            error.where = str(python)
+            error.where = f"{python}: {error.where}" if error.where else str(python)
+            error.hint = error.hint or f"see what it answers: {python} -I -S -B {_PROBE} START END"
             raise
         # a launcher (pyenv's shims) leads elsewhere tomorrow without having changed itself
         if os.path.realpath(python) == os.path.realpath(seen.layout.python):
@@ -127,9 +125,11 @@ def _kept(entry: Path, key: str) -> probe.Static | None:
             head, _, text = stream.read(_LARGEST_ENTRY).partition(b"\n")
         if head.decode() != f"{key} {Digest.of(text).hex}":
             return None
-        return probe.static(text.decode())
+        seen = probe.static(text.decode())
     except (OSError, ValueError, EnvguardError):
         return None
+    # the executable can outlive its standard library, and then it doesn't start any more
+    return seen if any((folder / "os.py").is_file() for folder in seen.standard_library) else None
 
 
 def _keep(entry: Path, key: str, text: str) -> None:

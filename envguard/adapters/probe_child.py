@@ -45,7 +45,7 @@ def ask(python: Path, name: str, flags: Sequence[str], *, environ: Mapping[str, 
         raise _not_started(python, error) from None
     _, began, rest = ended.stdout.partition(start.encode())
     answer, whole, _ = rest.partition(end.encode())
-    if began and whole:
+    if began and whole and answer.strip():  # a program that repeats its arguments answers nothing
         return answer.decode("utf-8", "replace")
     raise _no_answer(python, ended, environ)
 

@@ -40,10 +40,8 @@ class Static:
 def static(text: str) -> Static:
     """Read the answer of ``static.py``. ProbeFailedError names the key path; TargetInvalidError: too old."""
     answer = _answer(text)
-    failure = answer.table_or_none("failure")
-    if failure is not None:
-        raise _refusal(failure)
     try:
+        _refuse(answer)
         sections = answer.table("sections")
         paths = _section(sections, "paths")
         sites = _section(sections, "sites")
@@ -110,14 +108,14 @@ def _answer(text: str) -> Table:
     return Table(content)
 
 
-def _refusal(failure: Table) -> ProbeFailedError | TargetInvalidError:
-    try:
-        kind, detail = failure.text("kind"), failure.text("detail")
-    except WrongValueError as wrong:
-        return _unusable(wrong)
+def _refuse(answer: Table) -> None:
+    failure = answer.table_or_none("failure")
+    if failure is None:
+        return
+    kind, detail = failure.text("kind"), failure.text("detail")
     if kind == "too-old":
-        return TargetInvalidError(f"the target is Python {detail}", hint=OTHER_PYTHON)
-    return ProbeFailedError(f"the probe gave up ({kind}): {detail}")
+        raise TargetInvalidError(f"the target is Python {detail}", hint=OTHER_PYTHON)
+    raise ProbeFailedError(f"the probe gave up ({kind}): {detail}")
 
 
 def _unusable(wrong: WrongValueError) -> ProbeFailedError:
