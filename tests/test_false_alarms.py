@@ -174,13 +174,7 @@ def test_everything_was_looked_at(facts: dict[str, Facts], way: str) -> None:
     "file",
     [
         pytest.param("site/numpy/version.py", id="library"),
-        pytest.param(
-            "site/distutils-precedence.pth",
-            id="startup code",
-            marks=pytest.mark.xfail(
-                reason="only a note where setuptools brings it, though the lock has it otherwise"
-            ),
-        ),
+        pytest.param("site/distutils-precedence.pth", id="startup code"),
         pytest.param("bin/jp.py", id="script"),
         pytest.param("bin/ninja", id="executable"),
         pytest.param("etc/jupyter/nbconfig/notebook.d/widgetsnbextension.json", id="data"),

@@ -53,7 +53,7 @@ def compare(recorded: Installed, observed: Installed) -> Iterator[Finding]:
             continue
         told = _told(before, here, observed)
         if told is not None:
-            yield _finding(before, here, *told)
+            yield _finding(before, here, recorded, *told)
 
 
 def _is_told_elsewhere(was: FileFact | None, now: FileFact | None) -> bool:
@@ -147,10 +147,12 @@ def _owner(was: FileFact, observed: Installed) -> str | None:
     return next(owners, None)
 
 
-def _finding(was: FileFact | None, now: FileFact | None, words: str, severity: Severity) -> Finding:
+def _finding(
+    was: FileFact | None, now: FileFact | None, recorded: Installed, words: str, severity: Severity
+) -> Finding:
     facts = [fact for fact in (was, now) if fact]
     fact = facts[-1]
-    if only_bootstrap(fact.owners) or all(_is_loose_script(fact) for fact in facts):
+    if only_bootstrap(fact.owners, recorded) or all(_is_loose_script(fact) for fact in facts):
         severity = Severity.NOTE
     owner = f", of {fact.owners[0]}" if len(fact.owners) == 1 and fact.root != "library" else ""
     new = was is None and not fact.owners

@@ -49,9 +49,10 @@ def all_in(owners: tuple[str, ...], names: frozenset[str]) -> bool:
     return bool(owners) and names.issuperset(owners)
 
 
-def only_bootstrap(owners: tuple[str, ...]) -> bool:
-    """Whether a file belongs to installers and tools alone."""
-    return all_in(owners, BOOTSTRAP)
+def only_bootstrap(owners: tuple[str, ...], recorded: Installed) -> bool:
+    """Whether a file belongs to installers and tools alone, none of which the lock speaks of."""
+    named = {entry.name for entry in recorded.distributions or ()}
+    return all_in(owners, BOOTSTRAP) and named.isdisjoint(owners)
 
 
 def by_place(files: Iterable[FileFact]) -> Mapping[Place, FileFact]:

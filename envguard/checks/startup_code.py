@@ -57,7 +57,7 @@ def compare(recorded: Installed, observed: Installed) -> Iterator[Finding]:
         # What a distribution brings is that check's drift, but new startup code never goes untold.
         if told is not None and not (follows and before is not None):
             words, severity, hint = told
-            if follows or only_bootstrap(owners) or all_in(owners, editable):
+            if follows or only_bootstrap(owners, recorded) or all_in(owners, editable):
                 severity = Severity.NOTE
             yield Finding(facts[-1].shown, None, None, words, hint, severity, lock_key(before, here))
 

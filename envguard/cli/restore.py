@@ -46,7 +46,7 @@ def _restore(options: argparse.Namespace) -> int:
 
     around = wiring.surroundings()
     lock = wiring.lock(options, around)
-    where = wiring.sources(around, options.find_links)
+    where = wiring.sources(around, options.find_links, offline=options.offline)
     with output.Bars(quiet=options.quiet) as progress:
         result = restore(
             lock,

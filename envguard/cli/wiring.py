@@ -106,11 +106,14 @@ def store() -> DirectoryStore:
     return DirectoryStore()
 
 
-def sources(around: Surroundings, find_links: Sequence[Path]) -> Sources:
-    """Where wheels can be had from, by envguard's, uv's and pip's settings."""
+def sources(
+    around: Surroundings, find_links: Sequence[Path], *, prefix: Path | None = None, offline: bool = False
+) -> Sources:
+    """Where wheels can be had from, by envguard's, uv's and pip's settings; ``prefix``: the target environment."""
     from envguard.adapters.index_settings import read
 
-    return read(find_links=find_links, own=around.settings.index, project=around.root)
+    where = read(find_links=find_links, own=around.settings.index, project=around.root, prefix=prefix)
+    return where.offline() if offline else where
 
 
 def public_addresses(where: Sources, *, private: bool) -> dict[str, str]:

@@ -129,3 +129,11 @@ def test_key_and_hint() -> None:
     (finding,) = CHECK.run(having(), having(startup())).findings
     assert finding.key == "file[x.pth]"
     assert finding.hint == "it runs at every start of this Python: read it before you start it again"
+
+
+def test_startup_code_of_a_recorded_installer_counts() -> None:
+    """setuptools in the lock is a distribution like others: its .pth edited in place is drift."""
+    setuptools = (distribution("setuptools", "65.5.0"),)
+    was = having(BOOTSTRAP, distributions=setuptools)
+    now = having(replace(BOOTSTRAP, sha256=NEW), distributions=setuptools)
+    assert CHECK.run(was, now).outcome is Outcome.DRIFT

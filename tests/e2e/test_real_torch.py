@@ -36,7 +36,7 @@ def test_the_lock_says_what_torch_says(place: Place, good: Path) -> None:
         good / "bin" / "python",
         "-c",
         "import torch; print(torch.__version__, torch.version.git_version, torch.version.cuda)",
-    ).split()
+    ).split()[:3]
     torch = tomllib.loads((place.folder / "lockfiles" / "good.toml").read_text())["torch"]
     assert [torch["build"], torch["git-commit"], torch.get("cuda", "None")] == asked
 
@@ -78,9 +78,8 @@ def test_a_second_snapshot_writes_the_same_bytes(place: Place, good: Path) -> No
         {"installer": "pip"},
         {"install": ["--link-mode", "copy", "--compile-bytecode"]},
         {"venv": ["--relocatable"]},
-        {"venv": ["--seed"]},
     ],
-    ids=["pip", "uv copy compiled", "uv relocatable", "uv seed"],
+    ids=["pip", "uv copy compiled", "uv relocatable"],
 )
 def test_the_same_wheels_elsewhere_are_no_drift(
     place: Place, make_environment: Callable[..., Path], how: dict[str, object]
@@ -277,7 +276,8 @@ def test_the_live_tier_agrees(place: Place, good: Path) -> None:
 
 
 def test_a_moved_environment_is_no_drift(place: Place, make_environment: Callable[..., Path]) -> None:
-    moved = make_environment("moving")
+    """A relocatable one; launchers of any other start an interpreter that is no longer there, and that is told."""
+    moved = make_environment("moving", venv=["--relocatable"])
     there = moved.with_name("elsewhere")
     moved.rename(there)
     ended = place.run("verify", "--python", there)
