@@ -85,6 +85,13 @@ class EnvironmentFolders:
         with _told(path):
             path.unlink(missing_ok=True)
 
+    def make_executable(self, environment: Path, path: Path, *, executable: bool) -> None:
+        """0755 or 0644, where that differs in exec bits; a link is let be."""
+        self._inside(environment, path)
+        with _told(path):
+            if path.is_file() and not path.is_symlink() and bool(path.stat().st_mode & 0o111) is not executable:
+                path.chmod(0o755 if executable else 0o644)
+
     def finish(self, attempt: Attempt, marker: bytes) -> Path:
         """Disk, marker, rename; then the rest of the attempt goes."""
         with _told(attempt.environment):

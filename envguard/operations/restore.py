@@ -188,7 +188,11 @@ class _Builder:
         )
 
     def _own_files(self, environment: Path, layout: Layout) -> None:
-        """What no wheel brings, and what was missing."""
+        """What no wheel brings, what was missing, and exec bits as they were recorded."""
+        for fact in self.plan.modes:
+            self.environments.make_executable(
+                environment, _place(fact, layout), executable=bool(int(fact.mode or "0", 8) & 0o111)
+            )
         for step in self.plan.files:
             path = _place(step.fact, layout)
             if step.sha256 is None:

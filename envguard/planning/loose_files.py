@@ -45,6 +45,18 @@ def file_steps(
     return tuple(steps.values()), tuple(problems), tuple(notes)
 
 
+def modes(facts: Iterable[FileFact], left_out: AbstractSet[str]) -> tuple[FileFact, ...]:
+    """Files that wheels bring and whose mode is recorded: installers differ in the exec bits that they give."""
+    return tuple(
+        fact
+        for fact in facts
+        if fact.mode is not None
+        and fact.kind in (FileKind.SCRIPT, FileKind.HEADER, FileKind.ERRATA, FileKind.STARTUP)
+        and not _own(fact)
+        and concerned(fact, left_out)
+    )
+
+
 def concerned(fact: FileFact, left_out: AbstractSet[str]) -> bool:
     """Whether a recorded file belongs to what is restored."""
     if fact.root not in ROOTS or {fact.shown, fact.path} & left_out:

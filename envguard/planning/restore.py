@@ -13,7 +13,7 @@ from envguard.model.facts import Facts, FileFact
 from envguard.model.lock import Lock
 from envguard.model.observed import Absent, Value
 from envguard.model.offer import Offer
-from envguard.planning.loose_files import FileStep, file_steps
+from envguard.planning.loose_files import FileStep, file_steps, modes
 from envguard.planning.machine import machine_problems
 from envguard.planning.obtain import Problem, ProblemKind, Step, obtain
 from envguard.planning.pythons import Python, choose
@@ -66,6 +66,8 @@ class Plan:
     """The interpreter to build with."""
     steps: tuple[Step, ...] = ()
     files: tuple[FileStep, ...] = ()
+    modes: tuple[FileFact, ...] = ()
+    """Files of wheels that shall have their recorded exec bits."""
     left_out: frozenset[str] = frozenset()
     """Distributions, and paths of files, that are not restored because ``without`` names them."""
     problems: tuple[Problem, ...] = ()
@@ -105,6 +107,7 @@ def plan_restore(lock: Lock, lock_id: str, at_hand: AtHand, without: AbstractSet
         python=python.path,
         steps=steps,
         files=files,
+        modes=modes(facts, without),
         left_out=frozenset(without),
         problems=(
             *_unrestorable(lock),

@@ -166,6 +166,25 @@ def test_files_are_put_and_dropped(folders: EnvironmentFolders, tmp_path: Path) 
     assert not path.exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "executable", "after"),
+    [(0o644, True, 0o755), (0o755, False, 0o644), (0o744, True, 0o744), (0o600, False, 0o600)],
+    ids=["gained", "lost", "had", "had-none"],
+)
+def test_exec_bits_are_given_and_taken(
+    folders: EnvironmentFolders, tmp_path: Path, before: int, executable: bool, after: int
+) -> None:
+    path = tmp_path / "script"
+    path.touch()
+    path.chmod(before)
+    folders.make_executable(tmp_path, path, executable=executable)
+    assert path.stat().st_mode & 0o777 == after
+    folders.make_executable(tmp_path, tmp_path / "none", executable=executable)
+    (tmp_path / "link").symlink_to(path)
+    folders.make_executable(tmp_path, tmp_path / "link", executable=not executable)
+    assert path.stat().st_mode & 0o777 == after
+
+
 @pytest.mark.parametrize("kind", ["dots", "outside", "link"])
 def test_a_file_can_not_lead_out_of_its_environment(
     folders: EnvironmentFolders, tmp_path: Path, kind: str
@@ -183,6 +202,8 @@ def test_a_file_can_not_lead_out_of_its_environment(
         folders.put(environment, path, b"x", 0o644)
     with pytest.raises(InstallFailedError, match="lies outside"):
         folders.drop(environment, path)
+    with pytest.raises(InstallFailedError, match="lies outside"):
+        folders.make_executable(environment, path, executable=True)
     assert names(outside) == []
 
 

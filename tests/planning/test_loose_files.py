@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from envguard.model.facts import FileFact, FileKind
-from envguard.planning.loose_files import FileStep, file_steps
+from envguard.planning.loose_files import FileStep, file_steps, modes
 from tests.builders import digest
 
 BYTES = digest("bytes")
@@ -89,3 +89,14 @@ def test_startup_code_outside_the_environment_is_the_machines() -> None:
         (),
         ("standard library/sitecustomize.py: lay outside the environment; it is not restored",),
     )
+
+
+def test_exec_bits_of_what_wheels_bring_are_set_as_recorded() -> None:
+    script = FileFact("demo", FileKind.SCRIPT, root="scripts", sha256=BYTES, mode="0644", owners=("demo",))
+    others = (
+        FileFact("own", FileKind.SCRIPT, root="scripts", sha256=BYTES, mode="0755"),
+        FileFact("x.py", FileKind.MODIFIED, sha256=BYTES, mode="0755", owners=("demo",)),
+        FileFact("unknown", FileKind.SCRIPT, root="scripts", sha256=BYTES, owners=("demo",)),
+        FileFact("out", FileKind.SCRIPT, root="scripts", sha256=BYTES, mode="0644", owners=("other",)),
+    )
+    assert modes((script, *others), {"other"}) == (script,)
