@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from envguard.checks.words import few
 from envguard.model.distribution import Row
@@ -19,8 +19,8 @@ def rows_moved(was: Rows | None, now: Rows | None, root: str = "library") -> str
     if was is None or now is None:
         return "its RECORD differs; the lock's rows are not in this store"
     before, here = _under(root, was), _under(root, now)
-    changed = sorted(path for path in before.keys() & here.keys() if before[path] != here[path])
-    gone, added = sorted(before.keys() - here.keys()), sorted(here.keys() - before.keys())
+    changed = _telling(path for path in before.keys() & here.keys() if before[path] != here[path])
+    gone, added = _telling(before.keys() - here.keys()), _telling(here.keys() - before.keys())
     said = [
         f"{few(paths)} {verb}"
         for paths, verb in (
@@ -40,6 +40,11 @@ def rows_moved(was: Rows | None, now: Rows | None, root: str = "library") -> str
     # An edited RECORD leaves these alone; so does a wheel that was built again with the same tools.
     equal = "" if described else "; WHEEL and METADATA are equal"
     return f"another build of this version: {', '.join(said)}{equal}"
+
+
+def _telling(paths: Iterable[str]) -> list[str]:
+    """Those that tell most first: a version.py, then code, then what a wheel says of itself."""
+    return sorted(paths, key=lambda path: (not path.endswith("/version.py"), ".dist-info/" in path, path))
 
 
 def _under(root: str, rows: Rows) -> dict[str, Row]:

@@ -73,6 +73,7 @@ class Stage:
             **os.environ,
             "ENVGUARD_DATA_DIR": str(folder / "envguard-data"),
             "ENVGUARD_CACHE_DIR": str(folder / "envguard-cache"),
+            "UV_LINK_MODE": "copy",  # or the edited file would be edited in uv's cache as well
         }
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"):
             self.environ.pop(name, None)
@@ -153,7 +154,7 @@ def _torch(version: str | None) -> tuple[list[str], str]:
     folders = [part for name in ("UV_FIND_LINKS", "PIP_FIND_LINKS") for part in os.environ.get(name, "").split()]
     here = [Path(folder) for folder in folders if Path(folder).is_dir()]
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    found = sorted(wheel for folder in here for wheel in folder.glob(f"torch-{version or '*'}*-{tag}-{tag}-*.whl"))
+    found = sorted(wheel for folder in here for wheel in folder.glob(f"torch-{version or ''}*-{tag}-{tag}-*.whl"))
     if found:
         print(f"(torch from {found[-1]})", flush=True)  # noqa: T201
         return ["--find-links", str(found[-1].parent)], f"torch=={found[-1].name.split('-')[1]}"

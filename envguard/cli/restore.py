@@ -122,7 +122,10 @@ def _tell(result: RestoreResult, *, quiet: bool) -> None:
 
 
 def _switch_lines(switched: Switched) -> Iterator[str]:
-    yield f"{switched.target} → {switched.environment}"
+    if switched.environment == switched.target:
+        yield f"{switched.target} is the folder again that was there before"
+    else:
+        yield f"{switched.target} → {switched.environment}"
     if switched.previous is not None:
         yield f"what was there before is kept: {switched.previous}"
 

@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
             previous=previous,
             indexes=wiring.public_addresses(where, private=options.record_index_urls),
             now=wiring.now(),
-            prober=wiring.prober(around, live=options.live),
+            prober=wiring.prober(around, live=options.live, texts=True),
             provenance=wiring.provenance(where, progress),
             store=wiring.store(),
             progress=progress,
@@ -88,7 +88,8 @@ def _refuse(file: Path, taken: Snapshot, options: argparse.Namespace) -> int:
     if options.format == "json":
         _print_json(file, taken, written=False)
     else:
-        output.print_lines(line for result in taken.differences for line in result_lines(result))
+        drifted = [result for result in taken.differences if result.findings]
+        output.print_lines(line for result in drifted for line in result_lines(result))
     output.say(
         f"error[lock-exists]: {file} records another environment, and was not touched\n"
         f"  hint: if this environment is the good one now: envguard snapshot -o {file} --update"

@@ -11,6 +11,9 @@ WIDTH = 25
 SHOWN = 20
 """Findings of one check that are printed; JSON has all."""
 
+HINTS = 5
+"""Hints that are printed."""
+
 _ORDER = {Outcome.DRIFT: 0, Outcome.UNKNOWN: 1, Outcome.MATCH: 2, Outcome.NOT_RECORDED: 3}
 
 
@@ -18,8 +21,10 @@ def report_lines(report: Report, *, quiet: bool = False) -> Iterator[str]:
     """All lines of a report; with ``quiet`` none when everything matches."""
     if quiet and report.outcome is Outcome.MATCH:
         return
-    for result in sorted(report.results, key=lambda result: _ORDER[result.outcome]):
+    results = sorted(report.results, key=lambda result: _ORDER[result.outcome])
+    for result in results:
         yield from result_lines(result)
+    yield from hint_lines(results)
     yield summary(report)
 
 
@@ -34,8 +39,18 @@ def result_lines(result: Result) -> Iterator[str]:
             yield f"{_column(severity.value, result.check)}{more}"
     if result.outcome is Outcome.UNKNOWN:
         yield f"{_column('unknown', result.check)}{_printable(result.reason or 'could not be observed')}"
-    for hint in _hints(result.findings):
-        yield f"{'':{WIDTH}}hint: {hint}"
+
+
+def hint_lines(results: Iterable[Result]) -> Iterator[str]:
+    """What to do, each thing once, in the order of the drifts."""
+    hints = dict.fromkeys(
+        finding.hint
+        for result in results
+        for finding in result.findings
+        if finding.hint and finding.severity is Severity.DRIFT
+    )
+    for hint in list(hints)[:HINTS]:
+        yield f"hint: {_printable(hint)}"
 
 
 def finding_text(finding: Finding) -> str:
@@ -71,11 +86,6 @@ def summary(report: Report) -> str:
 
 def _column(word: str, check: str) -> str:
     return f"{f'{word} {check}':<{WIDTH - 1}} "
-
-
-def _hints(findings: Iterable[Finding]) -> list[str]:
-    hints = {finding.hint: None for finding in findings if finding.hint and finding.severity is Severity.DRIFT}
-    return [_printable(hint) for hint in list(hints)[:3]]
 
 
 def _printable(text: str) -> str:

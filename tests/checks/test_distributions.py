@@ -114,7 +114,7 @@ WHEEL = "numpy_dash_2_dot_4_dot_6_dot_dist_dash_info__WHEEL"
         pytest.param(
             {"numpy__core_dot_py": "1", WHEEL: "1"},
             {"numpy__core_dot_py": "2", WHEEL: "2"},
-            "another build of this version: numpy-2.4.6.dist-info/WHEEL and numpy/core.py differ",
+            "another build of this version: numpy/core.py and numpy-2.4.6.dist-info/WHEEL differ",
             id="two differ",
         ),
         pytest.param(

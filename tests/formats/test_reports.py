@@ -56,11 +56,11 @@ def incident() -> Report:
 def test_text() -> None:
     assert list(report_lines(incident())) == [
         "drift torch-build        torch 2.11.0+cu128 → 2.11.0+cu130: variant moved, commit 70d99e998b equal",
-        "                         hint: envguard restore lockfiles/good-5t3d.toml",
         "drift files              requests/api.py changed after install",
         "unknown driver           no NVIDIA driver on this machine",
         "note interpreter         python 3.12.3 → 3.12.4",
         "ignored variables        OMP_NUM_THREADS 8 → 4   (ignored by ann: CI is smaller)",
+        "hint: envguard restore lockfiles/good-5t3d.toml",
         "2 drifted, 1 unknown, 2 match, 1 not recorded   good-5t3d, 213 distributions, 61,204 files, 0.4 s",
     ]
 
