@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
-from envguard.adapters import cache_found, machine, shadows, site, startup, torch_build
+from envguard.adapters import machine, shadows, site, startup, torch_build
+from envguard.adapters.cache.factors import factors
+from envguard.adapters.cache.place import place
+from envguard.adapters.cache.sections import cache_and_keys
 from envguard.adapters.claims import place_of
 from envguard.adapters.hashing import open_file
 from envguard.adapters.look import Asked, Looked, look
@@ -44,6 +47,10 @@ class EnvironmentProber:
     working_folder: Path | None
     live: bool = False
     live_timeout: float = 120.0
+    cache: Path | None = None
+    """The compile cache's folder, where it isn't the one that the environment names."""
+    texts: bool = False
+    """Read the cache's entries as text too, for their devices: a snapshot needs it, a comparison doesn't."""
 
     def layout(self, target: Target) -> Layout:
         """Where the environment keeps things. TargetInvalidError, TargetBrokenError, ProbeFailedError."""
@@ -61,8 +68,9 @@ class EnvironmentProber:
             variables=_observed(lambda: Value(_variables(environ))),
             code=_observed(self._code),
             live=_observed(lambda: self._live(target)),
-            cache=_observed(lambda: cache_found.cache_found(environ)),
+            factors=_observed(lambda: factors(layout, interpreter.soabi, environ)),
         )
+        facts = self._with_cache(facts)
         try:
             looked = look(Asked(layout, level, interpreter.soabi, environ, baseline, progress))
         except OSError as problem:
@@ -76,6 +84,12 @@ class EnvironmentProber:
             raise OSError(None, "it lies outside the environment")
         place = _spelled(place_of(layout, fact.root, fact.path))
         return os.fdopen(open_file(os.fspath(place)), "rb")
+
+    def _with_cache(self, facts: Facts) -> Facts:
+        folder = self.working_folder or Path("/")
+        where = place(self.environ, folder, self.cache)
+        found, keys = cache_and_keys(where, self.environ, texts=self.texts)
+        return replace(facts, cache=found, keys=keys)
 
     def _with_files(self, facts: Facts, looked: Looked, layout: Layout, interpreter: Interpreter) -> Facts:
         installed = looked.distributions

@@ -8,6 +8,7 @@ from datetime import date
 from envguard.checks import (
     bytecode,
     code,
+    compile_cache,
     cuda_mix,
     distributions,
     driver,
@@ -44,6 +45,7 @@ CHECKS: tuple[AnyCheck, ...] = (
     driver.CHECK,
     gpus.CHECK,
     variables.CHECK,
+    compile_cache.CHECK,
     code.CHECK,
     live_torch.CHECK,
 )

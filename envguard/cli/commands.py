@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envguard.cli.cache import CACHE
 from envguard.cli.command import Command
 from envguard.cli.demo import DEMO
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
@@ -17,5 +18,6 @@ COMMANDS: tuple[Command, ...] = (
     ROLLBACK,
     PRUNE,
     EXPLAIN,
+    CACHE,
     DEMO,
 )

@@ -89,13 +89,20 @@ def _known_checks(named: frozenset[str]) -> None:
         raise UsageError(f"no check is called {unknown[0]}", hint=f"the checks are {', '.join(sorted(slugs))}")
 
 
-def prober(around: Surroundings, *, live: bool = False) -> EnvironmentProber:
-    """Looks at environments."""
+def prober(
+    around: Surroundings, *, live: bool = False, cache: Path | None = None, texts: bool = False
+) -> EnvironmentProber:
+    """Looks at environments; ``cache`` and ``texts`` as for EnvironmentProber."""
     from envguard.adapters.interpreter import Interpreters
     from envguard.adapters.prober import EnvironmentProber
 
     return EnvironmentProber(
-        interpreters=Interpreters(), environ=os.environ, working_folder=around.folder, live=live
+        interpreters=Interpreters(),
+        environ=os.environ,
+        working_folder=around.folder,
+        live=live,
+        cache=cache,
+        texts=texts,
     )
 
 

@@ -32,7 +32,19 @@ from envguard.model.policy import Policy
 T = TypeVar("T")
 Document = dict[str, Any]
 
-SCALARS = ("interpreter", "torch", "driver", "gpus", "cpu", "variables", "code", "live", "cache", "factors", "keys")
+SCALARS = (
+    "interpreter",
+    "torch",
+    "driver",
+    "gpus",
+    "cpu",
+    "variables",
+    "code",
+    "live",
+    "cache",
+    "factors",
+    "keys",
+)
 LISTS = ("distributions", "files", "shared", "shadows")
 
 _EVERYWHERE = frozenset({"pip", "uv"})
@@ -98,7 +110,8 @@ def _unobserved(facts: Facts) -> Document:
     return {
         section: seen.reason.removeprefix("not recorded: ")
         for section in (*SCALARS, *LISTS)
-        if isinstance(seen := getattr(facts, section), Unobserved) and (seen not in (NOT_RECORDED, NOT_ASKED) or section in LISTS)
+        if isinstance(seen := getattr(facts, section), Unobserved)
+        and (seen not in (NOT_RECORDED, NOT_ASKED) or section in LISTS)
     }
 
 

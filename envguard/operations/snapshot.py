@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from envguard.checks import compare
 from envguard.errors import SnapshotRefusedError
+from envguard.formats.cache_trace import dump_graphs
 from envguard.formats.lockfile import lock_id
 from envguard.formats.record import dump_rows
+from envguard.model.cache import CacheKeys
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.drift import Result
@@ -21,6 +23,7 @@ from envguard.model.observed import Observed, Unobserved, Value
 from envguard.model.policy import Policy
 from envguard.model.target import Layout, Level, Target
 from envguard.operations.recorded import with_listings
+from envguard.planning.cache_keys import keys_to_record
 from envguard.ports import Prober, Progress, Provenance, Store
 
 FactT = TypeVar("FactT")
@@ -64,7 +67,7 @@ def snapshot(
     entries = tuple(
         _entry(entry, wheels.get(entry.name, Wheel()), earlier.get(entry.name), store) for entry in distributions
     )
-    facts = replace(seen, distributions=Value(entries))
+    facts = replace(seen, distributions=Value(entries), keys=_keys(before, seen, store))
     lock = Lock(
         name=name,
         created=previous.created if previous else None,
@@ -83,6 +86,14 @@ def snapshot(
         differences=_differences(before, facts, now, store) if previous else (),
         remarks=(*remarks, *_remarks(entries, _value(seen.files))),
     )
+
+
+def _keys(before: Facts, seen: Facts, store: Store) -> Observed[CacheKeys]:
+    """The keys to record; what their graphs were made of goes into the store, as hashes."""
+    keys = keys_to_record(before, seen)
+    if isinstance(keys, Value) and keys.value.components is None and keys.value.graphs:
+        return Value(replace(keys.value, components=store.put(dump_graphs(keys.value.graphs))))
+    return keys
 
 
 def _no_baseline(_: str) -> None:

@@ -21,7 +21,8 @@ _LONGEST_BYTES = 1 << 20
 _LONGEST_TEXT = 200
 
 _SURE = re.compile(
-    r"_DeviceGuard\((\d{1,4})\)|get_raw_stream\((\d{1,4})\)|device\(type='cuda', index=(\d{1,4})\)|\]cuda:(\d{1,4})\b"
+    r"_DeviceGuard\((\d{1,4})\)|get_raw_stream\((\d{1,4})\)"
+    r"|device\(type='cuda', index=(\d{1,4})\)|\]cuda:(\d{1,4})\b"
 )
 _LOOSE = re.compile(r"\bcuda:(\d{1,4})\b")
 _CPU = re.compile(r"device\(type='cpu'\)|\]cpu\b|'cpu'|\"cpu\"")

@@ -1,7 +1,7 @@
-"""Keys kept behind the stat of the files that they were made of, in envguard's cache folder.
+"""Keys kept behind the stat of the files that they were made of.
 
-Listing the modules of torch takes a tenth of a second, hashing them half a second cold: the list is made each time,
-the bytes are read again only when a file's stat says that it could have changed.
+Listing the modules of torch takes a tenth of a second, hashing them half a second cold: the list is made each
+time, the bytes are read again only when a file's stat says that it could have changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a job's compile cache lies: the variable, or torch's default (``_inductor/runtime/cache_dir_utils.py``)."""
+"""Where a job's compile cache lies: the variable, or torch's default (its ``cache_dir_utils.py``)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def place(environ: Mapping[str, str], working_folder: Path, named: Path | None =
     variable = environ.get(VARIABLE)
     if variable is not None:
         return Place(working_folder / variable, VARIABLE, elsewhere)
-    return Place(_temporary(environ, working_folder) / f"torchinductor_{_sanitized(_user(environ))}", "default", elsewhere)
+    return Place(
+        _temporary(environ, working_folder) / f"torchinductor_{_sanitized(_user(environ))}", "default", elsewhere
+    )
 
 
 def _sanitized(user: str) -> str:

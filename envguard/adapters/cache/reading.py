@@ -1,4 +1,4 @@
-"""A cache folder → which keys there are, of which devices; what else lies there; whether it stood still meanwhile."""
+"""A cache folder → which keys there are, of which devices; what else lies there; whether it stood still."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from envguard.adapters.cache import quiet
 from envguard.adapters.cache.entry_text import LARGEST, EntryText, read_entry
-from envguard.adapters.hashing import read_file
+from envguard.adapters.hashing import open_file, read_file
 from envguard.model.cache import UNKNOWN_DEVICE, CacheKeys, Graph, KeySource, keys_by_device
 from envguard.model.observed import Absent, Observed, Unobserved, Value
 
@@ -22,6 +22,8 @@ _AUTOGRAD = re.compile(r"a[a-z2-7]{51}")
 _TRITON = re.compile(r"[A-Z2-7]{52}")
 _CODE = re.compile(r"c[a-z2-7]{51}\..+")
 _MOST_GRAPHS = 300
+_STOP = b"."
+"""The opcode that ends every pickle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class _FullError(Exception):
 class _Seen:
     now: float
     limits: Limits
+    texts: bool = True
     names: int = 0
     read: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -70,8 +73,14 @@ class _Seen:
     graphs: dict[str, Graph] = field(default_factory=dict)
 
 
-def read_cache(folder: Path, now: float, *, triton: Path | None = None, limits: Limits | None = None) -> Reading:
-    """Look at a cache. ``now``: seconds since 1970. Nothing is followed out of it, nothing loaded, nothing raised."""
+def read_cache(
+    folder: Path, now: float, *, triton: Path | None = None, texts: bool = True, limits: Limits | None = None
+) -> Reading:
+    """Look at a cache. ``now``: seconds since 1970. Nothing is followed out of it, nothing loaded or raised.
+
+    ``texts``: read the entries too, which tells their devices and what they were keyed with; without it only
+    names, and whether each entry ends as a pickle does.
+    """
     try:
         root = folder.stat()
         if not stat.S_ISDIR(root.st_mode):
@@ -81,7 +90,7 @@ def read_cache(folder: Path, now: float, *, triton: Path | None = None, limits: 
         return Reading(Absent())
     except OSError as problem:
         return Reading(Unobserved(f"{folder}: {problem.strerror}"))
-    seen = _Seen(now, limits or Limits())
+    seen = _Seen(now, limits or Limits(), texts)
     keys = _keys(folder, triton, seen)
     partly = _others(folder, seen)
     written = _being_written(folder, seen)
@@ -162,11 +171,23 @@ def _read(file: Path, seen: _Seen) -> EntryText | None:
         size = file.lstat().st_size
         if size > LARGEST or seen.read + size > seen.limits.read:
             return EntryText(frozenset())
+        if not seen.texts:
+            return EntryText(frozenset(), problem=None if _ends(file) else "it is cut off")
         seen.read += size
         return read_entry(read_file(str(file), cap=LARGEST), graphs=len(seen.graphs) < _MOST_GRAPHS)
     except OSError:
         seen.unreadable += 1
         return None
+
+
+def _ends(file: Path) -> bool:
+    """Whether the last byte is a pickle's last opcode."""
+    handle = open_file(str(file))
+    with os.fdopen(handle, "rb") as stream:
+        if not stream.seek(0, os.SEEK_END):
+            return False
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) == _STOP
 
 
 def _attribute(texts: dict[str, list[EntryText]], seen: _Seen) -> None:

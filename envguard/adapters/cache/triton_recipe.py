@@ -11,7 +11,18 @@ from envguard.adapters.cache.modules import Finder, KeyUnknownError
 from envguard.adapters.hashing import read_file
 
 _SOURCE_CAP = 4 << 20
-_CALLS = {"open", "sha256", "hexdigest", "read", "walk_packages", "find_spec", "update", "join", "dirname", "abspath"}
+_CALLS = {
+    "open",
+    "sha256",
+    "hexdigest",
+    "read",
+    "walk_packages",
+    "find_spec",
+    "update",
+    "join",
+    "dirname",
+    "abspath",
+}
 _MAY_CALL = _CALLS | {"get_config_var", "split", "append"}
 
 
@@ -31,7 +42,7 @@ def holds_recipe(file: Path) -> bool:
         for node in ast.walk(found[0])
         if isinstance(node, ast.Call)
     } - {"lru_cache"}
-    if not _CALLS <= called or not called <= _MAY_CALL:
+    if called & _CALLS != _CALLS or not called <= _MAY_CALL:
         raise KeyUnknownError("this Triton makes its key in a way that envguard doesn't know")
     return True
 
@@ -68,7 +79,9 @@ def _version(triton: Path) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise KeyUnknownError("triton/__init__.py can't be parsed") from None
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__version__" for target in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            getattr(target, "id", "") == "__version__" for target in node.targets
+        ):
             value = node.value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 return value.value
