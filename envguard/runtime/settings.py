@@ -1,0 +1,64 @@
+"""Settings under which torch goes on without compiling and says nothing. They are refused.
+
+From torch 2.12 settings belong to a thread, so each thread's own are looked at.
+"""
+
+import os
+import sys
+
+from envguard.runtime import tally
+from envguard.runtime.errors import GuardRefusedError
+
+CONFIG = "torch._dynamo.config"
+
+_VARIABLES = (
+    ("TORCHDYNAMO_DISABLE", lambda value: value == "1"),
+    ("TORCH_COMPILE_DISABLE", lambda value: value == "1"),
+    ("TORCHDYNAMO_SUPPRESS_ERRORS", lambda value: value != ""),
+)
+_BAD = (("error_on_nested_fx_trace", False), ("suppress_errors", True), ("disable", True))
+_WHY = {
+    "error_on_nested_fx_trace": "a call that meets another thread's trace would run uncompiled, and so may all after it",
+    "suppress_errors": "what fails to compile would run uncompiled",
+    "disable": "nothing would be compiled",
+}
+
+
+def of_variables():
+    """Dangerous variables that are set: ``[(NAME=value, why)]``."""
+    return [
+        ("%s=%s" % (name, os.environ[name]), "what isn't compiled would run without a word")
+        for name, bad in _VARIABLES
+        if name in os.environ and bad(os.environ[name])
+    ]
+
+
+def of_thread():
+    """Dangerous settings of the calling thread: ``[(name = value, why)]``."""
+    config = sys.modules.get(CONFIG)
+    if config is None or getattr(config.__spec__, "_initializing", False):
+        return []
+    return [
+        ("torch._dynamo.config.%s = %s" % (name, bad), _WHY[name])
+        for name, bad in _BAD
+        if getattr(config, name, None) is bad
+    ]
+
+
+def refuse(found, *, refusing):
+    """Note them; GuardRefusedError where ``refusing``."""
+    for setting, _ in found:
+        tally.hazard("dangerous-setting", setting)
+    if found and refusing:
+        setting, why = found[0]
+        raise GuardRefusedError(
+            "%s is refused (%s): %s. Take it out of the program or its environment; to measure it all the same, "
+            "ENVGUARD_GUARD=observe." % (setting, tally.where(), why)
+        )
+
+
+def unsuppress():
+    """Let an error of the guard get out of a compile: torch would swallow it under ``suppress_errors``."""
+    config = sys.modules.get(CONFIG)
+    if config is not None and getattr(config, "suppress_errors", False):
+        config.suppress_errors = False

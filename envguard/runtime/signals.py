@@ -1,0 +1,85 @@
+"""A last word on SIGTERM and SIGINT, even while the main thread is stuck in C code.
+
+Python runs signal functions only in the main thread; its C part, though, writes each signal's number to a pipe at
+once. A thread of ours reads that pipe.
+"""
+
+import ctypes
+import os
+import signal
+import threading
+
+
+class _State:
+    reading = None
+    writing = None
+
+
+def _nothing(number, frame):
+    """SIGTERM's function, so that its number is written to the pipe; the reading thread ends the process."""
+
+
+def watch(last_word):
+    """Call ``last_word(signal name)`` on SIGTERM and SIGINT; then SIGTERM ends the process as it would have.
+
+    SIGTERM is left alone where the program has a function of its own for it. Only in the main thread.
+    """
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        return
+    ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    try:
+        before = signal.set_wakeup_fd(-1)
+    except ValueError:
+        return
+    if before != -1:  # the program's own (asyncio's): it is not ours to take
+        signal.set_wakeup_fd(before)
+        return
+    _State.reading, _State.writing = os.pipe()
+    os.set_blocking(_State.writing, False)
+    signal.set_wakeup_fd(_State.writing, warn_on_full_buffer=False)
+    thread = threading.Thread(target=_read, args=(_State.reading, last_word), name="envguard-signals", daemon=True)
+    thread.start()
+    if ours:
+        signal.signal(signal.SIGTERM, _nothing)
+
+
+def forked(last_word):
+    """After a fork: the pipe was the parent's."""
+    if _State.writing is None:
+        return
+    signal.set_wakeup_fd(-1)
+    for number in (_State.reading, _State.writing):
+        os.close(number)
+    _State.reading = _State.writing = None
+    if signal.getsignal(signal.SIGTERM) is _nothing:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    watch(last_word)
+
+
+def _read(reading, last_word):
+    while True:
+        try:
+            numbers = os.read(reading, 64)
+        except OSError:
+            return
+        if not numbers:
+            return
+        for number in numbers:
+            if number in (signal.SIGTERM, signal.SIGINT):
+                _one(number, last_word)
+
+
+def _one(number, last_word):
+    try:
+        last_word(signal.Signals(number).name)
+    finally:
+        if number == signal.SIGTERM and signal.getsignal(number) is _nothing:
+            _die(number)
+
+
+def _die(number):
+    """As if nobody had listened. ``signal.signal`` is for the main thread alone, so C's own is called."""
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    libc.signal(number, None)
+    os.kill(os.getpid(), number)
