@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envguard.adapters.site import Installed, read_listing
-from envguard.formats.record import load_rows
+from envguard.formats.record import Key, load_rows
+from envguard.model.distribution import Row
 from envguard.model.facts import SharedPath
 from envguard.model.record import BOOKKEEPING, InstalledRow, Listing
 from envguard.model.target import Layout
@@ -102,7 +103,7 @@ def silent_names(installed: Iterable[Installed], baseline: Baseline) -> frozense
     """Top-level names of distributions whose files nobody lists."""
     names: set[str] = set()
     for one in installed:
-        if one.record is None and baseline(one.name) is None:
+        if one.record is None and not _rows(one, baseline):
             names.add(one.folder)
             names.update(one.modules, (f"{module}.py" for module in one.modules))
     return frozenset(names)
@@ -122,17 +123,19 @@ def place_of(layout: Layout, root: str, path: str) -> Path:
 
 
 def _recorded_rows(installed: Installed, baseline: Baseline) -> Iterator[InstalledRow]:
-    content = baseline(installed.name)
-    if content is None:
-        return
-    try:
-        rows = load_rows(content)
-    except ValueError:
-        return
-    for row in rows.values():
+    """What is known of the files of a distribution without a RECORD: the lock's rows, and its launchers."""
+    for row in _rows(installed, baseline).values():
         yield InstalledRow(row.root, row.path, row.digest, row.size)
     for name, _ in installed.targets:
         yield InstalledRow("scripts", name, "", "")
+
+
+def _rows(installed: Installed, baseline: Baseline) -> Mapping[Key, Row]:
+    content = baseline(installed.name)
+    try:
+        return load_rows(content) if content is not None else {}
+    except ValueError:
+        return {}
 
 
 def _shown(unit: str, name: str) -> str:

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import marshal
 import os
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 
 from envguard import __version__
 from envguard.adapters import files, folders
+from envguard.adapters.hashing import open_file
 from envguard.adapters.site import Installed
 from envguard.model.digest import Digest
 from envguard.model.facts import FileFact, FileKind, SharedPath
@@ -186,18 +186,13 @@ def _identity(layout: Layout) -> str:
 def _trusted(file: Path) -> bytes | None:
     """A file's bytes, when only this user could have written it."""
     try:
-        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        handle = open_file(os.fspath(file))
+        with os.fdopen(handle, "rb") as stream:
+            seen = os.fstat(handle)
+            own = not hasattr(os, "geteuid") or seen.st_uid == os.geteuid()
+            return stream.read() if own and not seen.st_mode & 0o022 and seen.st_size <= _CAP else None
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as stream:
-        seen = os.fstat(stream.fileno())
-        own = not hasattr(os, "geteuid") or seen.st_uid == os.geteuid()
-        if not own or not stat.S_ISREG(seen.st_mode) or seen.st_mode & 0o022 or seen.st_size > _CAP:
-            return None
-        try:
-            return stream.read()
-        except OSError:
-            return None
 
 
 def _plain(kept: Kept) -> tuple[Any, ...]:
