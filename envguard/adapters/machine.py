@@ -19,9 +19,9 @@ _DRIVER_VERSION = re.compile(r"(?<![\w.])(\d{3}\.\d+(?:\.\d+)?)(?![\w.])")
 _GPU_SECONDS = 120.0  # without persistence mode the driver wakes every GPU first, one after another
 
 _X86 = frozenset(("sse4_1", "sse4_2", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2"))
-_X86_FAMILIES = ("avx512", "avx10", "avx_", "amx_")
+_X86_FAMILIES: tuple[str, ...] = ("avx512", "avx10", "avx_", "amx_")
 _ARM = frozenset(("neon", "fphp", "bf16", "i8mm"))
-_ARM_FAMILIES = ("asimd", "sve", "sme")
+_ARM_FAMILIES: tuple[str, ...] = ("asimd", "sve", "sme")
 
 
 def driver(root: Path = Path("/"), ask_nvml: Callable[[], Observed[Driver]] | None = None) -> Observed[Driver]:
@@ -104,11 +104,11 @@ def cpu(root: Path = Path("/"), machine: str | None = None) -> Observed[Cpu]:
 
 def _flags(fields: Mapping[str, str]) -> tuple[str, ...] | None:
     """Those that code generation uses, of ``flags`` (x86) or ``Features`` (Arm)."""
-    if "flags" in fields:
-        names, known, families = fields["flags"], _X86, _X86_FAMILIES
-    elif "Features" in fields:
-        names, known, families = fields["Features"], _ARM, _ARM_FAMILIES
-    else:
+    names = fields.get("flags")
+    known, families = _X86, _X86_FAMILIES
+    if names is None:
+        names, known, families = fields.get("Features"), _ARM, _ARM_FAMILIES
+    if names is None:
         return None
     return tuple(sorted(name for name in set(names.split()) if name in known or name.startswith(families)))
 

@@ -320,7 +320,7 @@ class TestRefusals:
         assert error.message.startswith("the target is Python ")
         assert error.where == str(python)
 
-    def test_a_venv_whose_base_is_gone(self, tmp_path: Path) -> None:
+    def test_a_venv_whose_base_went_after_the_last_look(self, tmp_path: Path) -> None:
         """A venv of copies, of which the base Python's standard library was removed."""
         base = tmp_path / "base"
         version = "python{}.{}".format(*sys.version_info)
@@ -335,8 +335,11 @@ class TestRefusals:
         if Interpreters().look(python)[0].base_prefix != base:
             pytest.skip("this Python finds its standard library elsewhere")
         shutil.rmtree(base / "lib")
-        error = refused(python)
-        assert isinstance(error, TargetBrokenError)
+        try:  # what was kept doesn't hold any more: this Python is broken, or falls back on where it was built for
+            layout, _ = Interpreters().look(python)
+        except TargetBrokenError:
+            return
+        assert layout.base_prefix != base
 
     def test_nothing_is_kept_of_a_failure(self, tmp_path: Path) -> None:
         cache = tmp_path / "cache"

@@ -42,7 +42,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler here")
     folder = tmp_path_factory.mktemp("driver")
     (folder / "cuda.c").write_text(DRIVER)
-    command = [compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", folder / "cuda.c"]
+    command = [compiler, "-shared", "-fPIC", "-o", str(folder / "libcuda.so.1"), str(folder / "cuda.c")]
     subprocess.run(command, check=True, timeout=60)
     return folder
 
@@ -98,7 +98,7 @@ def test_a_library_that_is_none(tmp_path: Path) -> None:
 def test_a_library_without_the_functions(tmp_path: Path, driver: Path) -> None:
     (tmp_path / "empty.c").write_text("int nothing;")
     library = tmp_path / "libcuda.so.1"
-    command = [shutil.which("cc") or "cc", "-shared", "-fPIC", "-o", library, tmp_path / "empty.c"]
+    command = [shutil.which("cc") or "cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "empty.c")]
     subprocess.run(command, check=True, timeout=60)
     failure = answer(tmp_path)["failure"]
     assert failure["kind"] == "no-library"
