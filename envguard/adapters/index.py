@@ -13,7 +13,7 @@ from envguard.adapters import local_wheels
 from envguard.adapters.asking import asked, refuse_status
 from envguard.adapters.download import Download
 from envguard.adapters.local_wheels import LocalWheel
-from envguard.adapters.pages import Caps, Page, canonical, is_filename, listed, received
+from envguard.adapters.pages import Caps, Page, canonical, files, is_filename, received
 from envguard.adapters.part import Part
 from envguard.adapters.transport import BadAnswerError, Timeouts, Transport
 from envguard.errors import EnvguardError, IndexAnswerError, NotObtainableError
@@ -44,6 +44,7 @@ class SimpleIndexes:
         self._transport = Transport(sources.indexes, sources.certificates, self._timeouts)
         self._download = Download(self._transport, self._timeouts, pause)
         self._known: dict[str, tuple[tuple[Offer, ...], tuple[EnvguardError, ...]]] = {}
+        self._sdists: dict[str, tuple[Offer, ...]] = {}
         self._flat: dict[str, Page | None] = {}
         self._turns: dict[str, threading.Lock] = {}
         self._mutex = threading.Lock()
@@ -70,6 +71,11 @@ class SimpleIndexes:
         if troubles and not offers:
             raise troubles[0]
         return offers
+
+    def sdists(self, name: str) -> Sequence[Offer]:
+        """Every sdist that the pages of indexes list for a distribution; errors as for ``offers``."""
+        self.offers(name)
+        return self._sdists[canonical(name)]
 
     def troubles(self, name: str) -> Sequence[EnvguardError]:
         """What went wrong while the offers of a distribution were gathered."""
@@ -122,7 +128,8 @@ class SimpleIndexes:
         for index in self._sources.indexes:
             with _kept(troubles, str(index.address), index.name):
                 offers += _of(name, self._on_index(index, name))
-        return tuple(offers), tuple(troubles)
+        self._sdists[name] = tuple(offer for offer in offers if not is_filename(offer.filename))
+        return tuple(offer for offer in offers if is_filename(offer.filename)), tuple(troubles)
 
     def _in_links(self, folder: Path, name: str) -> list[Offer]:
         if folder.suffix in (".html", ".htm") and folder.is_file():
@@ -136,7 +143,7 @@ class SimpleIndexes:
                 return local_wheels.in_folder(root, index.name)
             return local_wheels.in_simple_folder(root, name, index.name, self._caps) or []
         page = self._flat_page(index) if index.flat else self._page(index, _project(index.address, name), name)
-        found = [] if page is None else listed(page, name, self._caps)
+        found = [] if page is None else files(page, name, self._caps)
         return [local_wheels.offered(one, index.name) for one in found]
 
     def _flat_page(self, index: NamedIndex) -> Page | None:
@@ -200,7 +207,13 @@ def _project(address: Address, name: str) -> Address:
 
 
 def _of(name: str, offers: Iterable[Offer]) -> list[Offer]:
-    return [offer for offer in offers if canonical(offer.filename.partition("-")[0]) == name]
+    return [offer for offer in offers if _named(offer.filename, name)]
+
+
+def _named(filename: str, name: str) -> bool:
+    if is_filename(filename):
+        return canonical(filename.partition("-")[0]) == name
+    return canonical(filename).startswith(f"{name}-")  # sdists of old have dashes in their names
 
 
 def _is_there(path: Path, expect: Digest | None) -> bool:

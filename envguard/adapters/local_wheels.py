@@ -70,6 +70,8 @@ def offered(one: Listed, source: str) -> Offer:
         sha256=one.sha256,
         size=one.size,
         yanked=one.yanked,
+        requires_python=one.requires_python,
+        uploaded=one.uploaded,
         reference=one.address if local is None else LocalWheel(local),
     )
 

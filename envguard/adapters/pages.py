@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -29,6 +30,7 @@ _MARKS = re.compile(
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*\.(?:whl|tar\.gz|tar\.bz2|zip|egg|tgz)")
 _WHEEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._]*-[A-Za-z0-9._+!]+(?:-[A-Za-z0-9._]+){3,4}\.whl")
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
+_SDISTS = (".tar.gz", ".zip", ".tar.bz2", ".tgz")
 _STEP = 1 << 13
 _LONGEST_NAME = 240  # with room for what is added while it comes
 
@@ -44,13 +46,15 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A wheel file as a page lists it; all of it is the page's word."""
+    """A wheel file, or an sdist, as a page lists it; all of it is the page's word."""
 
     filename: str
     address: Address
     sha256: Digest | None
     size: int | None
     yanked: str | None
+    requires_python: str | None = None
+    uploaded: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ class Page:
 def is_filename(name: str) -> bool:
     """Whether a name can be a wheel's, and so has neither folders nor anything else that surprises."""
     return len(name) <= _LONGEST_NAME and _WHEEL.fullmatch(name) is not None
+
+
+def is_sdist(name: str) -> bool:
+    """Whether a name can be an sdist's."""
+    return len(name) <= _LONGEST_NAME and name.endswith(_SDISTS) and _FILE.fullmatch(name) is not None
 
 
 def canonical(name: str) -> str:
@@ -86,6 +95,11 @@ def received(answer: Answer, caps: Caps) -> Page:
 
 def listed(page: Page, name: str, caps: Caps) -> list[Listed]:
     """The wheel files of a page. BadAnswerError when it is no page of an index."""
+    return [found for found in files(page, name, caps) if is_filename(found.filename)]
+
+
+def files(page: Page, name: str, caps: Caps) -> list[Listed]:
+    """The wheel files and sdists of a page. BadAnswerError when it is no page of an index."""
     if page.kind == _JSON:
         packages = _from_json(page, caps)
     elif page.kind in _HTML:
@@ -156,7 +170,7 @@ def _steps(content: str, caps: Caps) -> Iterator[str]:
 
 def _listed(package: Any, page: Page) -> Listed | None:
     filename = _filename(package)
-    if not is_filename(filename):
+    if not is_filename(filename) and not is_sdist(filename):
         return None
     address = Address(package.url)
     if refusal(page.address, address) is not None:
@@ -165,7 +179,15 @@ def _listed(package: Any, page: Page) -> Listed | None:
     yanked = (package.yanked_reason or "") if package.is_yanked else None
     size = package.size if isinstance(package.size, int) and package.size >= 0 else None
     sha256 = Digest(claimed.lower()) if _HEX.fullmatch(claimed) else None
-    return Listed(filename, address, sha256, size, yanked)
+    python = package.requires_python
+    python = python[:_LONGEST_NAME] if isinstance(python, str) and python else None
+    return Listed(filename, address, sha256, size, yanked, python, _moment(package.upload_time))
+
+
+def _moment(stated: object) -> datetime | None:
+    if not isinstance(stated, datetime):
+        return None
+    return stated if stated.tzinfo is not None else stated.replace(tzinfo=UTC)
 
 
 def _filename(package: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from envguard.model.digest import Digest
 
@@ -20,5 +21,9 @@ class Offer:
     size: int | None = None
     yanked: str | None = None
     """Why it is yanked; empty text when no reason is given."""
+    requires_python: str | None = None
+    """Which Pythons it says it is for, as a specifier."""
+    uploaded: datetime | None = None
+    """When the source says it got it."""
     reference: object = None
     """What the adapter needs to get it; nobody else looks inside."""
