@@ -74,6 +74,10 @@ class Uv:
         self._run(arguments, environment, self._limit)
         lock.unlink()
 
+    def clear_bytecode(self, environment: Path) -> None:
+        """Remove every ``__pycache__``. InstallFailedError."""
+        bytecode.clear(environment)
+
     def compile(self, environment: Path, final: Path) -> None:
         """Compile all bytecode anew. InstallFailedError."""
         bytecode.compile_anew(environment, final, clean_environ())

@@ -172,10 +172,9 @@ class _Builder:
         wheels = [(path, step.sha256) for path, step in zip(self.wheels, self.plan.steps, strict=True)]
         self.installer.install(environment, wheels)
         self.progress.step("install", total, total, "wheels")
+        self.installer.clear_bytecode(environment)
         target = Target(environment / "bin" / "python", "restored")
         self._own_files(environment, self.prober.layout(target))
-        self.progress.step("compile bytecode", 0, None)
-        self.installer.compile(environment, attempt.final)
         return prove(
             self.lock,
             target,
@@ -202,6 +201,9 @@ class _Builder:
                 self.environments.put(environment, path, self.store.read(step.sha256), mode)
 
     def _finish(self, attempt: Attempt, proof: Proof) -> Path:
+        """Bytecode of the sources just proven, and the marker."""
+        self.progress.step("compile bytecode", 0, None)
+        self.installer.compile(attempt.environment, attempt.final)
         seen = proof.observed.distributions
         records = {entry.name: entry.record for entry in (seen.value if isinstance(seen, Value) else ())}
         wheels = {

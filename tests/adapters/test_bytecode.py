@@ -101,6 +101,35 @@ def test_code_of_the_environment_is_not_run(environment: Path) -> None:
     assert not canary.exists()
 
 
+def test_bytecode_of_wheels_goes_and_a_module_without_a_source_stays(environment: Path) -> None:
+    inside = library(environment) / "demo" / "__pycache__"
+    inside.mkdir(parents=True)
+    (inside / "x.cpython-311.pyc").touch()
+    (inside.parent / "sourceless.pyc").touch()
+    bytecode.clear(environment)
+    assert [path.name for path in inside.parent.iterdir()] == ["sourceless.pyc"]
+
+
+def test_bytecode_that_can_not_be_removed_is_told(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (library(environment) / "__pycache__").mkdir()
+
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(InstallFailedError, match="old bytecode can't be removed: Permission denied"):
+        bytecode.clear(environment)
+
+
+def test_a_name_with_a_line_break_stops_nothing(environment: Path) -> None:
+    odd, good = library(environment) / "a\nb.py", library(environment) / "good.py"
+    odd.write_text("VALUE = 1\n")
+    good.write_text("VALUE = 1\n")
+    bytecode.compile_anew(environment, environment, clean_environ())
+    assert compiled(good).exists()
+    assert not compiled(odd).exists()
+
+
 def test_nothing_to_compile_is_no_error(environment: Path) -> None:
     for source in library(environment).rglob("*.py"):
         source.unlink()

@@ -223,10 +223,11 @@ class Tampering(ThisPython):
         super().__init__()
         self.how = how
 
-    def compile(self, environment: Path, final: Path) -> None:
-        super().compile(environment, final)
+    def clear_bytecode(self, environment: Path) -> None:
+        super().clear_bytecode(environment)
         site = environment / SITE
         if self.how == "bytecode":
+            subprocess.run([sys.executable, "-m", "compileall", "-q", site / "demo_tool"], check=True)
             (cached,) = (site / "demo_tool" / "__pycache__").glob("__init__.*.pyc")
             (site / "other.py").write_text("def main():\n    print('other')\n")
             subprocess.run([sys.executable, "-m", "compileall", "-q", site / "other.py"], check=True)
@@ -238,8 +239,6 @@ class Tampering(ThisPython):
             (site / "evil.pth").write_text("import os\n")
         elif self.how == "launcher":
             (environment / "bin" / "demo").write_text("#!/bin/sh\necho evil\n")
-        elif self.how == "mode":
-            (environment / "bin" / "demo-shell").chmod(0o644)
         elif self.how == "data":
             (environment / "share" / "demo" / "text").write_text("evil\n")
 
@@ -250,7 +249,6 @@ class Tampering(ThisPython):
         ("bytecode", "bytecode: demo_tool/__pycache__/__init__"),
         ("pth", "startup-code: evil.pth"),
         ("launcher", "files: bin/demo"),
-        ("mode", "files: bin/demo-shell"),
         ("data", "files: share/demo/text"),
     ],
 )
