@@ -100,6 +100,13 @@ class OtherBytesError(EnvguardError):
     slug = "other-bytes"
 
 
+class WheelInvalidError(EnvguardError):
+    """A file that was named is no wheel, or one that is refused."""
+
+    slug = "wheel-invalid"
+    exit_code = 2
+
+
 class NotObtainableError(EnvguardError):
     """A plan can't be carried out: no source has what the lock names."""
 
@@ -122,3 +129,15 @@ class InUseError(EnvguardError):
     """A process still uses what would be moved or removed, or another envguard holds the lock file."""
 
     slug = "in-use"
+
+
+class NotRebuildableError(EnvguardError):
+    """Installed files can't stand for the wheel that they came from; the message names the file."""
+
+    slug = "not-rebuildable"
+
+
+class RootsUnreadableError(EnvguardError):
+    """What the store's objects are needed for can't be told, so none may be removed."""
+
+    slug = "roots-unreadable"

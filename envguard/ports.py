@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from envguard.errors import EnvguardError
+from envguard.errors import EnvguardError
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
 from envguard.model.facts import Facts, FileFact
 from envguard.model.offer import Offer as Offer
 from envguard.model.target import Layout, Level, Target
+from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
 
 
 class Progress(Protocol):
@@ -85,6 +87,27 @@ class Index(Protocol):
         """
 
 
+class WheelReader(Protocol):
+    """Says what wheel files are, without downloading them where that can be avoided."""
+
+    def read(self, offer: Offer, parts: frozenset[Part] = EVERYTHING) -> WheelFacts:
+        """What an offered wheel is; ``parts`` are the telling files that are needed.
+
+        IndexUnreachableError, IndexAnswerError (also for a zip that is refused), NotObtainableError where only a
+        download would tell, WheelInvalidError for a file of this machine.
+        """
+
+
+class Identifier(Provenance, Protocol):
+    """A ``Provenance`` that also says why it can't tell."""
+
+    def remark(self, name: str) -> str | None:
+        """What is to be said of a distribution whose wheel was looked for, in words."""
+
+    def troubles(self) -> Sequence[EnvguardError]:
+        """Sources that could not be asked."""
+
+
 class Installer(Protocol):
     """Makes environments: uv."""
 
@@ -105,6 +128,9 @@ class Installer(Protocol):
 
     def install(self, environment: Path, wheels: Sequence[tuple[Path, Digest]]) -> None:
         """Install exactly these files, offline, hashes required, without any shared cache. InstallFailedError."""
+
+    def clear_bytecode(self, environment: Path) -> None:
+        """Remove the bytecode that wheels brought: nothing says what it was compiled from."""
 
     def compile(self, environment: Path, final: Path) -> None:
         """Compile all bytecode anew, such that it stays valid when the environment moves to ``final``."""
@@ -133,6 +159,9 @@ class Environments(Protocol):
 
     def drop(self, environment: Path, path: Path) -> None:
         """Remove a file of an environment being built, if it is there."""
+
+    def make_executable(self, environment: Path, path: Path, *, executable: bool) -> None:
+        """Give a file of an environment being built its exec bits, or take them, if it is there."""
 
     def finish(self, attempt: Attempt, marker: bytes) -> Path:
         """Everything on disk, then the marker, then one rename to where it stays: the environment's folder."""

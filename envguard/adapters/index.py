@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from envguard.adapters import local_wheels
 from envguard.adapters.asking import asked, refuse_status
@@ -23,6 +24,14 @@ from envguard.model.digest import Digest
 from envguard.ports import Offer, Progress
 
 FIND_LINKS = "find-links"
+
+
+class Line(NamedTuple):
+    """How indexes are asked. ``pause`` waits between tries, in seconds."""
+
+    transport: Transport
+    timeouts: Timeouts
+    pause: Callable[[float], None]
 
 
 class SimpleIndexes:
@@ -71,6 +80,11 @@ class SimpleIndexes:
         if troubles and not offers:
             raise troubles[0]
         return offers
+
+    @property
+    def line(self) -> Line:
+        """What asks the indexes, for those who read parts of their files."""
+        return Line(self._transport, self._timeouts, self._pause)
 
     def sdists(self, name: str) -> Sequence[Offer]:
         """Every sdist that the pages of indexes list for a distribution; errors as for ``offers``."""
