@@ -124,4 +124,4 @@ def wheel(
 
 
 def _quoted(path: str) -> str:
-    return f'"{path}"' if "," in path or '"' in path else path
+    return '"{}"'.format(path.replace('"', '""')) if "," in path or '"' in path else path

@@ -82,7 +82,7 @@ def _fact(layout: Layout, own: _Own, entry: Entry, claims: Sequence[Claim]) -> F
         seen = _see(layout, entry)
         if seen.problem is not None:
             return unreadable(name, "scripts", claims, seen)
-        undone, other = sha256_of(seen), None
+        undone, other, told = sha256_of(seen), None, stat.S_ISREG(mode)
     else:
         try:
             content = read_file(_path(layout, name), cap=_TEXT_CAP)
@@ -92,12 +92,14 @@ def _fact(layout: Layout, own: _Own, entry: Entry, claims: Sequence[Claim]) -> F
         folders = own.folders(content)
         undone = Digest.of(launchers.undo(content, folders=folders))
         other = _other_python(content, folders)
+        # uv makes every script executable, pip only those that are in the wheel
+        told = not claims or not content.startswith(b"#!")
     return FileFact(
         name,
         FileKind.SCRIPT,
         "scripts",
         sha256=undone,
-        mode=mode_of(mode) if stat.S_ISREG(mode) else None,
+        mode=mode_of(mode) if told else None,
         owners=owners_of(claims),
         detail=other or (None if fits(claims, seen) or not _sha256_only(claims) else "changed after install"),
     )
