@@ -84,12 +84,17 @@ def document_of(lock: Lock) -> Document:
 def lock_id(lock: Lock) -> str:
     """Hex digest of the canonical facts: without created, notes, evidence, policy and what is no criterion."""
     document = {key: value for key, value in document_of(lock).items() if key not in _NOT_IDENTITY}
-    document["distribution"] = [
-        {key: value for key, value in entry.items() if key not in ("note", "evidence")}
-        for entry in document.get("distribution", [])
-    ]
+    document["distribution"] = [_identity(entry) for entry in document.get("distribution", [])]
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return Digest.of(canonical.encode()).hex
+
+
+def _identity(entry: Document) -> Document:
+    """A distribution's entry without what only says how it is known, and where it is kept."""
+    identity = {key: value for key, value in entry.items() if key not in ("note", "evidence", "rebuilt")}
+    if "origin" in identity:
+        identity["origin"] = {key: value for key, value in identity["origin"].items() if key != "archive"}
+    return identity
 
 
 def _kept(**entries: Any) -> Document:
@@ -210,6 +215,7 @@ def _distribution(entry: Distribution) -> Document:
         index=wheel.index,
         evidence=wheel.evidence.value if wheel.evidence is not Evidence.NONE or entry.origin is None else None,
         sdist=wheel.sdist,
+        rebuilt=_text(wheel.rebuilt),
         installer=entry.installer if entry.installer not in _EVERYWHERE else None,
         origin=_origin(entry.origin) if entry.origin else {},
         note=entry.note,
@@ -224,6 +230,7 @@ def _origin(origin: Origin) -> Document:
         commit=origin.commit,
         changes=_text(origin.changes),
         subdirectory=origin.subdirectory,
+        archive=_text(origin.archive),
     )
 
 

@@ -222,6 +222,7 @@ def _wheel(table: Table) -> Wheel:
         index=table.text_or_none("index"),
         evidence=table.choice("evidence", Evidence) if table.has("evidence") else Evidence.NONE,
         sdist=table.text_or_none("sdist"),
+        rebuilt=table.digest_or_none("rebuilt"),
     )
 
 
@@ -233,6 +234,7 @@ def _origin(table: Table) -> Origin:
         commit=table.text_or_none("commit"),
         changes=table.digest_or_none("changes"),
         subdirectory=table.text_or_none("subdirectory"),
+        archive=table.digest_or_none("archive"),
     )
 
 

@@ -211,6 +211,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
             "index",
             "evidence",
             "sdist",
+            "rebuilt",
             "installer",
             "origin",
             "note",

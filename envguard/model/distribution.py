@@ -37,6 +37,9 @@ class Wheel:
     evidence: Evidence = Evidence.NONE
     sdist: str | None = None
     """For a local build: the sdist it was built from, ``name-1.0.tar.gz sha256:…``, where that is known."""
+    rebuilt: Digest | None = None
+    """Object of the store: a wheel rebuilt from the installed files, with the same record fingerprint and bytes of
+    its own. Equal to ``sha256`` where nothing is known of the wheel that was installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Origin:
     changes: Digest | None = None
     """Digest of uncommitted changes of the working tree; None when clean or unknown."""
     subdirectory: str | None = None
+    archive: Digest | None = field(default=None, compare=False)
+    """Object of the store: the files of that folder as they were, a tar."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def whole() -> Lock:
                     distribution("built", wheel=Wheel(evidence=Evidence.BUILT_FROM_SDIST, sdist="built-1.tar.gz")),
                     distribution(
                         "mine",
-                        origin=Origin("vcs", True, "https://code.example/mine", COMMIT, digest("c"), "sub"),
+                        origin=Origin("vcs", True, "https://code.example/mine", COMMIT, digest("c"), "sub", digest("t")),
                         installer="conda",
                         note="patched",
                     ),
@@ -83,6 +83,7 @@ def whole() -> Lock:
                             64928,
                             "default",
                             Evidence.UV_CACHE,
+                            rebuilt=digest("rebuilt"),
                         ),
                     ),
                     distribution("torch", wheel=Wheel(claimed_sha256=digest("claimed"))),
@@ -329,3 +330,20 @@ def test_nothing_empty_is_written() -> None:
     document = document_of(Lock("x", facts()))
     assert "note" not in document
     assert "shadow" not in document
+
+
+def test_where_bytes_are_kept_is_no_part_of_the_id() -> None:
+    lock = whole()
+    assert isinstance(lock.facts.distributions, Value)
+    bare = tuple(
+        replace(
+            entry,
+            wheel=replace(entry.wheel, rebuilt=None),
+            origin=replace(entry.origin, archive=None) if entry.origin else None,
+        )
+        for entry in lock.facts.distributions.value
+    )
+    assert lock_id(replace(lock, facts=replace(lock.facts, distributions=Value(bare)))) == lock_id(lock)
+    read = read_lock(write_lock(lock), "x").facts.distributions
+    assert isinstance(read, Value)
+    assert [entry.origin.archive for entry in read.value if entry.origin] == [digest("t")]
