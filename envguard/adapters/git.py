@@ -6,7 +6,6 @@ What git still runs are filters (large files, say), which a repository names and
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 _QUIET = (
@@ -36,9 +35,7 @@ def git(folder: Path, *arguments: str, timeout: float) -> bytes:
     from envguard.adapters import process
 
     try:
-        ended = process.run(
-            ["git", *_QUIET, *arguments], environ=_cleaned(os.environ), folder=folder, timeout=timeout
-        )
+        ended = process.run(["git", *_QUIET, *arguments], environ=_environ(folder), folder=folder, timeout=timeout)
     except process.ChildTimeoutError:
         raise GitError(f"git took more than {timeout:g} s: list large folders of results in .gitignore") from None
     except OSError as error:
@@ -50,9 +47,15 @@ def git(folder: Path, *arguments: str, timeout: float) -> bytes:
     return ended.stdout
 
 
-def _cleaned(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return {**kept, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+def _environ(folder: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    return {
+        **kept,
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),  # a damaged repository is not taken for the one around it
+    }
 
 
 def _error(folder: Path, stderr: str, code: int) -> GitError:

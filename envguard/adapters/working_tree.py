@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from envguard.adapters.git import GitError, NoRepositoryError, git
+from envguard.adapters.git import GitError, git
 from envguard.model.digest import Digest
 
 _LARGE = 4 << 20
@@ -114,7 +114,7 @@ class _Changes:
         whole = size <= min(_LARGE, self._left)
         try:
             with open(path, "rb") as stream:  # noqa: PTH123 - bytes
-                content = stream.read() if whole else _ends(stream, size)
+                content = stream.read(_LARGE) if whole else _ends(stream, size)
         except OSError:
             return b"unreadable"
         self._left -= len(content)
@@ -125,12 +125,12 @@ class _Changes:
 
     def _repository(self, path: bytes) -> bytes:
         """A submodule, or a repository that lies inside this one: its commit and its own changes."""
+        if not os.path.lexists(os.path.join(path, b".git")):  # noqa: PTH118 - bytes
+            return b"folder"
         if self._depth >= _DEEPEST:
             return b"repository"
         try:
             seen = look(Path(os.fsdecode(path)), timeout=self._timeout, depth=self._depth + 1)
-        except NoRepositoryError:
-            return b"folder"
         except GitError as error:
             return b"repository " + str(error).encode("utf-8", "replace")
         return f"repository {seen.commit} {seen.changes}".encode()

@@ -12,7 +12,7 @@ import pytest
 from envguard.adapters.interpreter import Interpreters
 from envguard.errors import EnvguardError, ProbeFailedError, TargetBrokenError, TargetInvalidError
 from envguard.model.observed import Absent, Unobserved, Value
-from tests.probe.test_live import put_torch
+from tests.fakes.torch_module import put_torch
 from tests.pythons import fake, told_by, too_old, venv, versions
 
 REAL = Path(sys.executable)

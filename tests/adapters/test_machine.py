@@ -10,7 +10,7 @@ import pytest
 from envguard.adapters import machine
 from envguard.model.facts import Cpu, Driver, Gpu
 from envguard.model.observed import Absent, Observed, Unobserved, Value
-from tests.probe.test_gpus import driver as fake_driver
+from tests.fakes.libcuda import libcuda
 
 OPEN_MODULE = """\
 NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@host)
@@ -21,7 +21,7 @@ NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 U
 GCC version:
 """
 
-__all__ = ["fake_driver"]
+__all__ = ["libcuda"]
 
 
 def put(root: Path, name: str, text: str = "") -> None:
@@ -128,9 +128,9 @@ class TestGpus:
         monkeypatch.setattr(sys, "executable", str(tmp_path / "must-not-be-started"))
         assert machine.gpus(tmp_path) == Absent()
 
-    def test_as_cuda_sees_them(self, fake_driver: Path, tmp_path: Path) -> None:
+    def test_as_cuda_sees_them(self, libcuda: Path, tmp_path: Path) -> None:
         put(tmp_path, "proc/driver/nvidia/version", OPEN_MODULE)
-        environ = {**os.environ, "LD_LIBRARY_PATH": str(fake_driver)}
+        environ = {**os.environ, "LD_LIBRARY_PATH": str(libcuda)}
         assert machine.gpus(tmp_path, environ=environ) == Value(
             (Gpu(0, "Fake H200", "9.0", 141 << 10), Gpu(1, "Fake \u00e9", "9.1", 141 << 10))
         )
@@ -142,9 +142,9 @@ class TestGpus:
             pytest.param("803", Unobserved("cuInit answered CUDA_ERROR_FAKE (803)"), id="mismatch"),
         ],
     )
-    def test_as_cuda_refuses(self, code: str, wanted: object, fake_driver: Path, tmp_path: Path) -> None:
+    def test_as_cuda_refuses(self, code: str, wanted: object, libcuda: Path, tmp_path: Path) -> None:
         put(tmp_path, "sys/module/nvidia/version", "580.159.04")
-        environ = {**os.environ, "LD_LIBRARY_PATH": str(fake_driver), "FAKE_INIT": code}
+        environ = {**os.environ, "LD_LIBRARY_PATH": str(libcuda), "FAKE_INIT": code}
         assert machine.gpus(tmp_path, environ=environ) == wanted
 
     def test_a_driver_that_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from envguard.adapters import working_tree
 from envguard.adapters.git import GitError
 from envguard.adapters.working_tree import look, root_of
 from envguard.model.digest import Digest
+from tests.pythons import fake
 from tests.repositories import head, needs_git, repository, run
 
 pytestmark = needs_git
@@ -219,11 +220,17 @@ def test_after_much_was_read_only_ends_are(tree: Path, monkeypatch: pytest.Monke
     assert changes(tree) != before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for root")
-def test_an_unreadable_file_counts(tree: Path) -> None:
+def test_an_unreadable_file_counts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_file(tree)
-    (tree / "new.py").chmod(0)
+    asked = []
+
+    def refused(path: bytes, mode: str) -> None:
+        asked.append(path)
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(working_tree, "open", refused, raising=False)
     assert changes(tree) is not None
+    assert asked == [os.fsencode(tree / "new.py")]
 
 
 def test_a_repository_inside_counts_by_its_commit_and_changes(tree: Path) -> None:
@@ -272,29 +279,24 @@ def test_looking_writes_nothing(tree: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (tree / ".git").rglob("*")} == before
 
 
-@pytest.mark.parametrize(
-    "key", ["core.fsmonitor", "core.hooksPath", "core.pager", "diff.external", "core.askPass"]
-)
-def test_nothing_that_a_repository_names_is_run(key: str, tree: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["core.fsmonitor", "core.hooksPath"])
+def test_no_program_of_the_repositorys_is_run(key: str, tree: Path, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\ntouch {canary}\n")
-    program.chmod(0o755)
     hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    for name in ("post-index-change", "fsmonitor-watchman", "reference-transaction"):
-        shutil.copy(program, hooks / name)
+    program = fake(hooks / "post-index-change", f"touch {canary}")
+    value = str(hooks if key == "core.hooksPath" else program)
+    run(tree, "config", key, value)
+    os.utime(tree / "other.py", (1, 1))
+    run(tree, "-c", f"{key}={value}", "status")
+    assert canary.exists(), "git itself runs it"
+    canary.unlink()
+    os.utime(tree / "other.py", (2, 2))
     write(tree)
-    run(tree, "config", key, str(hooks if key == "core.hooksPath" else program))
-    if key == "core.fsmonitor":
-        run(tree, "status")
-        assert canary.exists(), "git itself would have run it"
-        canary.unlink()
     assert changes(tree) is not None
     assert not canary.exists()
 
 
-@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CEILING_DIRECTORIES"])
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"])
 def test_a_hooks_variables_do_not_lead_elsewhere(
     name: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +304,42 @@ def test_a_hooks_variables_do_not_lead_elsewhere(
     wanted = look(tree, timeout=60)
     monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     assert look(tree, timeout=60) == wanted
+
+
+def test_a_damaged_repository_inside_counts(tree: Path) -> None:
+    inner = repository(tree / "inner")
+    whole = changes(tree)
+    (inner / ".git" / "index").write_bytes(b"rubbish")
+    assert changes(tree) not in (whole, None)
+
+
+def test_a_damaged_submodule_is_an_error(tree: Path) -> None:
+    """Neither clean nor the repository around it: git itself gives up."""
+    inner = repository(tree / "inner")
+    run(tree, "add", "-A")
+    run(tree, "commit", "-q", "-m", "inner")
+    assert changes(tree) is None
+    (inner / ".git" / "HEAD").unlink()
+    with pytest.raises(GitError, match="inner"):
+        changes(tree)
+
+
+def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="gone"):
+        look(tmp_path / "gone", timeout=60)
+
+
+def test_a_repository_with_longer_names(tmp_path: Path) -> None:
+    tree = tmp_path / "run"
+    tree.mkdir()
+    run(tree, "init", "-q", "--object-format=sha256")
+    (tree / "train.py").write_text("print(1)\n")
+    run(tree, "add", "-A")
+    run(tree, "commit", "-q", "-m", "first")
+    staged(tree)
+    assert changes(tree) is not None
+    (tree / "train.py").write_text("print(1)\n")
+    assert changes(tree) is None
 
 
 def test_the_root_is_found_upwards(tree: Path, tmp_path: Path) -> None:

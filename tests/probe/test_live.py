@@ -11,43 +11,14 @@ from typing import Any
 import pytest
 
 import envguard
+from tests.fakes.torch_module import TORCH, put_torch
 from tests.pythons import supported, venv
 
 LIVE = Path(envguard.__file__).parent / "probe" / "live.py"
 
-TORCH = """
-import ctypes, os
-__version__ = "2.11.0+cu130"
-float32 = "torch.float32"
-def get_default_dtype():
-    return float32
-class version:
-    git_version = "70d99e998b"
-    cuda = "13.0"
-class _C:
-    def _nccl_version(): pass
-    def _cuda_getArchFlags(): return "sm_80 sm_90"
-class backends:
-    class cudnn:
-        def version(): return int(os.environ.get("FAKE_CUDNN", "91002"))
-class cuda:
-    class nccl:
-        def version(): return (2, 28, 3)
-    def device_count(): return 2
-    def get_device_name(index): return f"Fake {index}"
-for name in os.environ.get("FAKE_LIBRARIES", "").split():
-    ctypes.CDLL(name)
-print("noise of an import")
-"""
-
 
 def site_of(python: Path) -> Path:
     return next((python.parent.parent / "lib").glob("python3*/site-packages"))
-
-
-def put_torch(folder: Path, text: str = TORCH) -> None:
-    (folder / "torch").mkdir(parents=True)
-    (folder / "torch" / "__init__.py").write_text(text)
 
 
 def answer(python: Path, **environ: str) -> Any:
