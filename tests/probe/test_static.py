@@ -103,7 +103,7 @@ def test_a_venv_is_told_with_its_own_folders(python: Path, options: tuple[str, .
 @pytest.mark.parametrize("python", too_old())
 def test_an_old_python_is_told_as_such(python: Path) -> None:
     if told_by_old(python) < (3,):
-        pytest.skip("Python 2 knows no -I; tests/adapters/test_probe_child.py has it")
+        pytest.skip("Python 2 knows no -I; tests/adapters/test_interpreter.py has it")
     failure = answer(python)["failure"]
     assert failure["kind"] == "too-old"
     assert failure["detail"].startswith("3.")
