@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import shutil
 import signal
 import time
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from envguard.adapters import in_use, process
+from envguard.adapters.environments import EnvironmentFolders
 from envguard.adapters.uv import Uv
+from envguard.errors import InstallFailedError
 from envguard.model.digest import Digest
 from envguard.model.drift import Outcome
 from envguard.model.lock import Lock
@@ -265,4 +268,29 @@ def test_stopped_by_a_signal_while_uv_writes(scene: Scene, tmp_path: Path, numbe
     scene.check()
     if number == signal.SIGINT:
         assert scene.world.left() == sorted([scene.first.name, ".wheels"]), "an interrupted attempt cleans up"
+    scene.again()
+
+
+def test_two_at_once_both_succeed_one_after_the_other(scene: Scene, tmp_path: Path) -> None:
+    scene.world.environments = EnvironmentFolders(scene.world.folder.parent, wait=120.0)
+    children = [forked(scene.restore) for _ in range(2)]
+    assert [ended(pid) for pid in children] == [0, 0]
+    scene.check()
+    made = [entry.folder for entry in scene.world.environments.restored()]
+    assert len(made) == 3
+    assert scene.target.readlink() in made
+    assert [name for name in scene.world.left() if name.startswith(".")] == []
+
+
+def test_a_disk_that_is_full_is_told_and_changes_nothing(scene: Scene) -> None:
+    """A limit on the size of files stands for it: the first large file of a wheel can't be written."""
+
+    def act() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        with pytest.raises(InstallFailedError):
+            scene.restore()
+
+    assert ended(forked(act)) == 0
+    scene.check()
+    assert scene.target.readlink() == scene.first
     scene.again()
