@@ -68,7 +68,9 @@ def whole() -> Lock:
                     distribution("built", wheel=Wheel(evidence=Evidence.BUILT_FROM_SDIST, sdist="built-1.tar.gz")),
                     distribution(
                         "mine",
-                        origin=Origin("vcs", True, "https://code.example/mine", COMMIT, digest("c"), "sub", digest("t")),
+                        origin=Origin(
+                            "vcs", True, "https://code.example/mine", COMMIT, digest("c"), "sub", digest("t")
+                        ),
                         installer="conda",
                         note="patched",
                     ),
