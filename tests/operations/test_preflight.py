@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from envguard.errors import EnvguardError, IndexUnreachableError, NotObtainableError
+from envguard.model.observed import Value
+from tests.fakes.folder_prober import FolderProber, this_python
 from tests.fakes.index import FakeIndex
-from tests.fakes.restoring import World
+from tests.fakes.restoring import ThisPython, World
 
 
 def test_why_one_of_several_sources_gave_nothing_is_told_when_no_other_has_it(world: World) -> None:
@@ -40,3 +45,30 @@ def test_progress_is_told(world: World) -> None:
     world.restore(lock)
     told = {what for what, *_ in world.progress.steps}
     assert {"ask for wheels", "fetch", "install", "compile bytecode", wheel.name} <= told
+
+
+def test_the_recorded_interpreter_ends_the_search(world: World) -> None:
+    class Many(ThisPython):
+        def pythons(self, minor: str) -> tuple[Path, ...]:
+            return (Path(sys.executable), Path("/never/looked/at"))
+
+    wheel = world.wheel()
+    lock = world.lock([wheel])
+    world.serve([wheel])
+    prober = FolderProber()
+    world.restore(lock, installer=Many(), prober=prober, plan_only=True)
+    assert [python for python, _ in prober.looked_at] == [Path(sys.executable)]
+
+
+def test_one_that_is_only_near_does_not(world: World) -> None:
+    class Two(ThisPython):
+        def pythons(self, minor: str) -> tuple[Path, ...]:
+            return (Path(sys.executable), Path("/other"))
+
+    wheel = world.wheel()
+    lock = world.lock([wheel], interpreter=Value(replace(this_python(), build="another")))
+    world.serve([wheel])
+    prober = FolderProber()
+    plan = world.restore(lock, installer=Two(), prober=prober, plan_only=True).plan
+    assert [python for python, _ in prober.looked_at] == [Path(sys.executable), Path("/other")]
+    assert plan.python == sys.executable
