@@ -117,8 +117,9 @@ def place_of(layout: Layout, root: str, path: str) -> Path:
     if root == "scripts":
         return layout.scripts / path
     if root == "headers":
-        beside = layout.prefix / "include" / path
-        return beside if os.path.lexists(beside) else layout.headers / path
+        usual = layout.prefix / "include" / path
+        inside = layout.headers.is_relative_to(layout.prefix) or os.path.lexists(usual)
+        return usual if inside else layout.headers / path
     return layout.prefix / path
 
 

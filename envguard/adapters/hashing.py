@@ -42,7 +42,7 @@ def read_file(path: str, root: int | None = None, *, cap: int) -> bytes:
     finally:
         os.close(handle)
     if len(content) > cap:
-        raise OSError(None, f"it has more than {cap >> 20} MiB")
+        raise OSError(None, f"it has more than {cap} bytes")
     return content
 
 
