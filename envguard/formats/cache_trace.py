@@ -18,7 +18,7 @@ _NAME = re.compile(rb'"name": ?"((?:fx_graph|aotautograd)_cache_(?:hit|miss|bypa
 _COMPONENT = re.compile(r"\[([a-z2-7]{51})\] ([^:\n]{1,200}): (.*)", re.DOTALL)
 _KEY = re.compile(r"[af][a-z2-7]{51}")
 _LARGEST_PAYLOAD = 16 << 20
-_LONGEST_TEXT = 200
+_LONGEST_TEXT = 800
 _SCHEMA = "envguard-components-1"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,10 @@ _MEANINGS = (
     ("user_defined_triton_source", "a Triton kernel's own source"),
 )
 """In the order in which they explain: what is above makes most of what is below differ."""
+
+_LONGEST = 80
+_FIELDS = re.compile(r", (?=[a-z_]+=)")
+"""Between the fields of what torch writes of a tensor."""
 
 WORKLOAD = frozenset(
     {
@@ -123,4 +128,13 @@ def _shown(one: Component | None, other: Component | None) -> str:
     # the key's bytes as text are of no use to anybody, and equal texts would hide what differs
     if one.text is None or not one.text.isprintable() or (other is not None and one.text == other.text):
         return f"{one.hash[:8]}…"
-    return one.text
+    return _cut(one.text, other.text if other is not None and other.text else "")
+
+
+def _cut(text: str, other: str) -> str:
+    """Of a long text, the fields in which it differs from the other."""
+    if len(text) <= _LONGEST:
+        return text
+    theirs = set(_FIELDS.split(other))
+    own = ", ".join(part for part in _FIELDS.split(text) if part not in theirs) or text
+    return own if len(own) <= _LONGEST else f"{own[: _LONGEST - 1]}…"

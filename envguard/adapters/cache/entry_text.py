@@ -18,7 +18,7 @@ LARGEST = 64 << 20
 """Bytes of an entry that is looked into; a larger one is told as such."""
 MOST_OPCODES = 2_000_000
 _LONGEST_BYTES = 1 << 20
-_LONGEST_TEXT = 200
+_LONGEST_TEXT = 800
 
 _SURE = re.compile(
     r"_DeviceGuard\((\d{1,4})\)|get_raw_stream\((\d{1,4})\)"
