@@ -14,6 +14,8 @@ from envguard.planning.held import is_startup, sha256_of
 OUTSIDE = "path"
 """The root of such files; their path begins with the source of the folder (``PYTHONPATH/sitecustomize.py``)."""
 
+_GUARD = Path(__file__).parent.parent / "runtime" / "site" / "sitecustomize.py"
+_SHA256 = frozenset({"sha256"})
 _PACKAGES = ("sitecustomize", "usercustomize")
 
 
@@ -24,9 +26,16 @@ def outside_startup(layout: Layout) -> tuple[FileFact, ...]:
         if entry.source != "site-packages":
             for name, place in _startup_files(entry.path, with_pth=entry.source == "user site"):
                 path = f"{entry.source}/{name}"
-                if path not in found:
-                    found[path] = _fact(path, place)
+                if path not in found and not _is_guard(fact := _fact(path, place)):
+                    found[path] = fact
     return tuple(found.values())
+
+
+def _is_guard(fact: FileFact) -> bool:
+    """Whether it is what ``envguard run`` puts on PYTHONPATH, byte for byte: it lets the next one of its name run."""
+    if fact.sha256 is None or fact.path != "PYTHONPATH/sitecustomize.py":
+        return False
+    return see(Wanted(os.fspath(_GUARD), 0, _SHA256)).digests.get("sha256") == fact.sha256.hex
 
 
 def _startup_files(folder: Path, *, with_pth: bool) -> Iterator[tuple[str, str]]:
@@ -52,6 +61,6 @@ def _fact(path: str, place: str) -> FileFact:
         size = os.lstat(place).st_size
     except OSError:
         size = 0
-    seen = see(Wanted(place, size, frozenset({"sha256"})))
+    seen = see(Wanted(place, size, _SHA256))
     kind = FileKind.STARTUP if seen.problem is None else FileKind.UNREADABLE
     return FileFact(path, kind, OUTSIDE, sha256=sha256_of(seen), detail=seen.problem or place)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _FILENAME = re.compile(r"[^/\\\x00-\x1f]+\.whl")
-_ROOTS = ("library", "scripts", "headers", "data")
+_ROOTS = ("library", "scripts", "headers", "data", "path")
 
 
 def read_lock(content: bytes, where: str) -> Lock:

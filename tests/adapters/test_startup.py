@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from envguard.adapters import startup
 from envguard.adapters.startup import outside_startup
 from envguard.model.digest import Digest
 from envguard.model.facts import FileFact, FileKind
@@ -52,6 +54,17 @@ def test_unreadable(small: Small, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").mkdir()
     fact = outside_startup(small.layout(PathEntry(tmp_path, "PYTHONPATH")))[0]
     assert (fact.kind, fact.detail) == (FileKind.UNREADABLE, "something that is no file")
+
+
+def test_what_run_puts_there_is_not_told(small: Small, tmp_path: Path) -> None:
+    shutil.copy(startup._GUARD, tmp_path / "sitecustomize.py")
+    put(tmp_path / "next", "sitecustomize.py", b"next")
+    entries = (PathEntry(tmp_path, "PYTHONPATH"), PathEntry(tmp_path / "next", "PYTHONPATH"))
+    assert [fact.sha256 for fact in outside_startup(small.layout(*entries))] == [Digest.of(b"next")]
+    with (tmp_path / "sitecustomize.py").open("ab") as file:
+        file.write(b"#")
+    assert len(outside_startup(small.layout(*entries))) == 1
+    assert outside_startup(small.layout(*entries))[0].sha256 != Digest.of(b"next")
 
 
 def test_nothing(small: Small, tmp_path: Path) -> None:
