@@ -3,10 +3,13 @@
 Torch warns of it once a process, and not while anything compiles; so the function that builds the matrix is asked.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 import threading
 import warnings
+from typing import Any
 
 from envguard.runtime import modes, tally
 from envguard.runtime.errors import DenseAttentionError
@@ -24,14 +27,14 @@ class _Allowed(threading.local):
 ALLOWED = _Allowed()
 
 
-def guard(module):
+def guard(module: Any) -> bool:
     """Follow ``math_attention``. Answers whether this build has it."""
     original = getattr(module, "math_attention", None)
     if not callable(original):
         return False
 
     @functools.wraps(original)
-    def math_attention(query, key, *arguments, **named):
+    def math_attention(query: Any, key: Any, *arguments: Any, **named: Any) -> Any:
         if _is_real(query):
             called(query, key)
         return original(query, key, *arguments, **named)
@@ -40,10 +43,10 @@ def guard(module):
     return True
 
 
-def called(query, key):
+def called(query: Any, key: Any) -> None:
     """Real tensors came to the dense function. DenseAttentionError where it is an error."""
     tally.add("dense_calls")
-    what = "flex_attention ran without torch.compile (%s): its scores %s would take %.1f GiB" % (
+    what = "flex_attention ran without torch.compile (%s): its scores %s would take %.3g GiB" % (
         tally.where(),
         " × ".join(str(size) for size in (*query.shape[:-1], key.shape[-2])),
         query.shape[0] * query.shape[1] * query.shape[2] * key.shape[-2] * 4 / 2**30,
@@ -59,7 +62,7 @@ def called(query, key):
         warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
-def by_warning():
+def by_warning() -> None:
     """For a build whose dense function isn't known: torch's own warning becomes an error, shown before or not."""
     warnings.filterwarnings("error", message=MESSAGE)
     shown = getattr(sys.modules.get(_WARNER), "_WARNINGS_SHOWN", None)
@@ -70,15 +73,15 @@ def by_warning():
 class Dense:
     """A block in which dense calls are meant: they are counted and nothing more."""
 
-    def __enter__(self):
+    def __enter__(self) -> Dense:
         ALLOWED.deep += 1
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         ALLOWED.deep -= 1
 
 
-def _is_real(tensor):
+def _is_real(tensor: Any) -> bool:
     """Whether this is a tensor with bytes; while torch traces, it passes fake ones of other classes."""
-    torch = sys.modules["torch"]
+    torch: Any = sys.modules["torch"]
     return type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter

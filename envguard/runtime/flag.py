@@ -6,10 +6,15 @@ also put it back in the wrong order, so that it stays up. Torch 2.14 keeps it pe
 A build is known by what its own source does with the flag, statement by statement, not by its version.
 """
 
+from __future__ import annotations
+
 import ast
+import functools
 import sys
 import threading
 import types
+from collections.abc import Callable
+from typing import Any
 
 from envguard.runtime.errors import GuardRefusedError
 
@@ -53,15 +58,15 @@ class _Module(types.ModuleType):
     """The tracing module with a flag that is the asking thread's own, for those who name it from outside."""
 
     @property
-    def _is_fx_tracing_flag(self):
+    def _is_fx_tracing_flag(self) -> bool:
         return THREAD.tracing
 
     @_is_fx_tracing_flag.setter
-    def _is_fx_tracing_flag(self, value):
+    def _is_fx_tracing_flag(self, value: bool) -> None:
         THREAD.tracing = bool(value)
 
 
-def kind(source):
+def kind(source: str) -> str | None:
     """What a source of the tracing module does: ``thread``, ``process``, or None where it isn't known."""
     tree = ast.parse(source)
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -71,7 +76,7 @@ def kind(source):
     return "process" if any(found == _dumped(known) for known in _KNOWN) else None
 
 
-def per_thread(module, count):
+def per_thread(module: Any, count: Callable[[], None]) -> str:
     """Make the flag of a process-wide build per thread; ``count()`` is called for each trace, in any build.
 
     Answers ``torch`` where the build keeps it per thread itself, else ``guard``. GuardRefusedError.
@@ -94,30 +99,31 @@ def per_thread(module, count):
     return "torch" if found == "thread" else "guard"
 
 
-def watch(module, count):
+def watch(module: Any, count: Callable[[], None]) -> None:
     """Only count traces."""
     _wrap_tracer(module, count, False)
 
 
-def raised():
+def raised() -> bool | None:
     """Whether the process's own flag is up now, whoever raised it; None where a build has none."""
     module = sys.modules.get(MODULE)
-    return None if module is None else vars(module).get(FLAG)
+    flag: bool | None = None if module is None else vars(module).get(FLAG)
+    return flag
 
 
-def stuck():
+def stuck() -> bool:
     """Whether the flag is up though nothing traces."""
     return _live == 0 and bool(raised())
 
 
-def forked():
+def forked() -> None:
     """After a fork: only the forking thread lives on."""
     global _lock, _live
     _lock = threading.Lock()
     _live = 1 if THREAD.tracing else 0
 
 
-def _source(module):
+def _source(module: Any) -> str:
     try:
         with open(module.__file__, encoding="utf-8") as text:
             return text.read()
@@ -127,13 +133,13 @@ def _source(module):
         ) from None
 
 
-def _mentions(tree):
-    found = {}
+def _mentions(tree: ast.Module) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
 
-    def look(node, scope):
+    def look(node: ast.AST, scope: list[str]) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                look(child, scope + [child.name])
+                look(child, [*scope, child.name])
             elif isinstance(child, ast.stmt) and not _blocks(child):
                 if _names(child):
                     found.setdefault(".".join(scope), []).append(ast.dump(child))
@@ -144,27 +150,29 @@ def _mentions(tree):
     return found
 
 
-def _blocks(statement):
+def _blocks(statement: ast.stmt) -> bool:
     return any(isinstance(child, (ast.stmt, ast.ExceptHandler)) for child in ast.iter_child_nodes(statement))
 
 
-def _names(node):
+def _names(node: ast.AST) -> bool:
     return any(
         (isinstance(one, ast.Name) and one.id == FLAG) or (isinstance(one, ast.Global) and FLAG in one.names)
         for one in ast.walk(node)
     )
 
 
-def _dumped(known):
+def _dumped(known: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
     """As ``_mentions`` finds them; dumps differ between Pythons, so they are made by the one that runs."""
     dumped = {}
     for scope, statements in known.items():
         text = "def f():\n" + "".join("    %s\n" % statement for statement in statements)
-        dumped[scope] = [ast.dump(statement) for statement in ast.parse(text).body[0].body]
+        (function,) = ast.parse(text).body
+        assert isinstance(function, ast.FunctionDef)  # noqa: S101 - it was written so above
+        dumped[scope] = [ast.dump(statement) for statement in function.body]
     return dumped
 
 
-def _readers(module):
+def _readers(module: Any) -> list[Any]:
     names = ("is_fx_tracing", "is_fx_symbolic_tracing")
     return [vars(module)[name] for name in names if name in vars(module)]
 
@@ -172,14 +180,14 @@ def _readers(module):
 class _ByThread(ast.NodeTransformer):
     """Reads of the flag become reads of the thread's own."""
 
-    def visit_Name(self, node):  # noqa: N802 - ast's own name
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id != FLAG:
             return node
         place = ast.Name(id=_PLACE, ctx=ast.Load())
         return ast.copy_location(ast.Attribute(value=place, attr="tracing", ctx=ast.Load()), node)
 
 
-def _replacement(module, source, function):
+def _replacement(module: Any, source: str, function: Any) -> types.CodeType:
     """The function's code with the flag by thread. The function itself stays, with all who hold it by name."""
     name = getattr(function, "__name__", "?")
     definition = next(
@@ -189,11 +197,10 @@ def _replacement(module, source, function):
     code = getattr(function, "__code__", None)
     if code is None or (code.co_code, code.co_names) != (as_written.co_code, as_written.co_names):
         raise GuardRefusedError("%s.%s was replaced by something else; nothing was changed" % (MODULE, name))
-    changed = _compiled(ast.fix_missing_locations(_ByThread().visit(definition)), module)
-    return changed
+    return _compiled(ast.fix_missing_locations(_ByThread().visit(definition)), module)
 
 
-def _compiled(definition, module):
+def _compiled(definition: ast.FunctionDef, module: Any) -> types.CodeType:
     """The code object of a function's definition."""
     whole = compile(ast.Module(body=[definition], type_ignores=[]), module.__file__, "exec", dont_inherit=True)
     return next(
@@ -201,19 +208,17 @@ def _compiled(definition, module):
     )
 
 
-def _check_tracer(module):
+def _check_tracer(module: Any) -> None:
     code = getattr(module.Tracer.trace, "__code__", None)
     if code is None or code.co_name != "trace" or code.co_filename != module.Tracer.__init__.__code__.co_filename:
         raise GuardRefusedError("%s.Tracer.trace was replaced by something else; nothing was changed" % MODULE)
 
 
-def _wrap_tracer(module, count, lower):
-    import functools
-
+def _wrap_tracer(module: Any, count: Callable[[], None], lower: bool) -> None:
     original = module.Tracer.trace
 
     @functools.wraps(original)
-    def trace(self, *arguments, **named):
+    def trace(self: Any, *arguments: Any, **named: Any) -> Any:
         global _live
         count()
         before = THREAD.tracing

@@ -4,11 +4,15 @@ Threads that share a device can wait for each other for ever when they compile a
 asks the autograd engine for that device, where another waits for the compile.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from types import TracebackType
 
 from envguard.runtime import modes, tally
 from envguard.runtime.errors import FirstStepDeadlineError
@@ -17,30 +21,37 @@ ABORT_CODE = 124
 
 
 class _Done(threading.local):
-    def __init__(self):
-        self.devices = set()
+    def __init__(self) -> None:
+        self.devices: set[str] = set()
 
 
 class Gate:
     """``with GATE.step(device, ...)``; a thread passes freely once its first step on a device has ended well."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.done = _Done()
         self.passed = 0
         self.waited = 0.0
         self.forked()
 
-    def forked(self):
+    def forked(self) -> None:
         """Nobody holds it (a fork leaves only the forking thread)."""
         self.turn = threading.Condition()
-        self.holder = None
+        self.holder: int | None = None
         self.stuck = ""
 
-    def step(self, device, deadline, action, before_abort, leave):
-        """A block for one step. ``before_abort(why)`` runs before the process ends, ``leave()`` after a good step."""
-        return _Passage(self, device, deadline, action, before_abort, leave)
+    def step(
+        self,
+        device: str,
+        deadline: float,
+        action: str,
+        before_abort: Callable[[str], None],
+        leave: Callable[[], None],
+    ) -> Passage:
+        """A block for one step: ``before_abort(why)`` before the process ends, ``leave()`` after a good step."""
+        return Passage(self, device, deadline, action, before_abort, leave)
 
-    def enter(self):
+    def enter(self) -> None:
         """Wait for the turn. FirstStepDeadlineError when the thread that has it is stuck."""
         started = time.monotonic()
         with self.turn:
@@ -51,27 +62,37 @@ class Gate:
             self.holder = threading.get_ident()
             self.waited += time.monotonic() - started
 
-    def give_up(self, why):
+    def give_up(self, why: str) -> None:
         """Tell those who wait that the turn won't come."""
         with self.turn:
             self.stuck = why
             self.turn.notify_all()
 
-    def leave(self):
+    def leave(self) -> None:
         """Give the turn to the next."""
         with self.turn:
             self.holder, self.stuck = None, ""
             self.turn.notify()
 
 
-class _Passage:
-    def __init__(self, gate, device, deadline, action, before_abort, leave):
+class Passage:
+    """One thread's way through the gate."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        device: str,
+        deadline: float,
+        action: str,
+        before_abort: Callable[[str], None],
+        leave: Callable[[], None],
+    ) -> None:
         self.gate, self.device, self.deadline, self.action = gate, device, deadline, action
         self.before_abort, self.leave = before_abort, leave
         self.first = False
-        self.watch = None
+        self.watch: _Watch | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Passage:
         gate = self.gate
         self.first = self.device not in gate.done.devices and gate.holder != threading.get_ident()
         if self.first:
@@ -79,8 +100,10 @@ class _Passage:
             self.watch = _Watch(self, tally.thread_name())
         return self
 
-    def __exit__(self, kind, error, trace):
-        if not self.first:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.watch is None:
             return
         late = self.watch.stop()
         self.gate.leave()
@@ -94,9 +117,9 @@ class _Passage:
 
 
 class _Watch:
-    """Prints the stacks of all threads when a first step doesn't end in time, then ends the process if asked to."""
+    """Prints all stacks when a first step doesn't end in time, then ends the process if asked to."""
 
-    def __init__(self, passage, name):
+    def __init__(self, passage: Passage, name: str) -> None:
         self.passage = passage
         self.name = name
         self.late = ""
@@ -105,21 +128,23 @@ class _Watch:
         thread = threading.Thread(target=self._run, name="envguard-first-step", daemon=True)
         thread.start()
 
-    def stop(self):
+    def stop(self) -> str:
         """The step ended. Answers what was said of it if it was too late."""
         self._ended.set()
         with self._lock:
             return self.late
 
-    def _run(self):
+    def _run(self) -> None:
         if self._ended.wait(self.passage.deadline):
             return
         with self._lock:
             if self._ended.is_set():
                 return
             self.late = "the first step of thread %s on %s did not end within %g s" % (
-                self.name, self.passage.device, self.passage.deadline,
-            )  # fmt: skip
+                self.name,
+                self.passage.device,
+                self.passage.deadline,
+            )
             modes.say(self.late + "; the stacks of all threads:")
             stacks()
             tally.hazard("first-step-deadline", self.late)
@@ -132,7 +157,7 @@ class _Watch:
                     os._exit(ABORT_CODE)
 
 
-def stacks():
+def stacks() -> None:
     """The stacks of all threads, on stderr."""
     try:
         faulthandler.dump_traceback(file=sys.stderr, all_threads=True)

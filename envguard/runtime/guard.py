@@ -12,12 +12,20 @@
         guard.step(tokens=batch.numel())
 """
 
+from __future__ import annotations
+
 import atexit
+import importlib
 import os
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
 
-from envguard.runtime import compiles, dense as dense_calls, flag, hook, modes, place, runlog, settings, signals, tally
+from envguard.runtime import compiles, flag, hook, modes, place, runlog, settings, signals, tally
+from envguard.runtime import dense as dense_calls
 from envguard.runtime.errors import (
     CompileAfterWarmError,
     DenseAttentionError,
@@ -50,7 +58,7 @@ class _Installed:
     done = False
 
 
-def install():
+def install() -> None:
     """Guard this process, once; imports torch where the program hasn't yet. GuardRefusedError.
 
     Call it before the first torch.compile on torch 2.8.
@@ -58,25 +66,26 @@ def install():
     with _installing:
         if _Installed.done or modes.mode() == "off":
             return
-        import torch
-
+        importlib.import_module("torch")
         if not _Installed.done:
-            _install(torch, by_hand=True)
+            _install(by_hand=True)
 
 
-def injected(torch):
+def injected() -> None:
     """Torch was imported in a process of ``envguard run``."""
     hook.lend_no_more()
     with _installing:
         if not _Installed.done and modes.mode() != "off" and place.role() != "compile-worker":
-            _install(torch, by_hand=False)
+            _install(by_hand=False)
 
 
-def first_step(device=None, deadline=None, on_deadline="abort"):
+def first_step(
+    device: object = None, deadline: float | None = None, on_deadline: str = "abort"
+) -> AbstractContextManager[object]:
     """A block for a thread's first forward and backward on a device: one thread at a time has it.
 
-    Later blocks of the thread pass at once. Have what the step needs (a batch, another thread's features) before it:
-    who waits inside for a thread that waits outside waits for ever. After ``deadline`` seconds
+    Later blocks of the thread pass at once. Have what the step needs (a batch, another thread's features)
+    before it: who waits inside for a thread that waits outside waits for ever. After ``deadline`` seconds
     (ENVGUARD_FIRST_STEP_DEADLINE, else 1800) all stacks are printed; then the process ends with exit code 124, or,
     with ``on_deadline="raise"``, those who wait get FirstStepDeadlineError, and so does the step once it ends.
     """
@@ -95,7 +104,7 @@ def first_step(device=None, deadline=None, on_deadline="abort"):
     )
 
 
-def warm(after=None):
+def warm(after: str | None = None) -> None:
     """All first steps are done. From here on a compile, in any thread, is ``error``, ``warning`` or ``count``.
 
     ``after`` None: ENVGUARD_AFTER_WARM, else ``warning``. GuardRefusedError when a dangerous setting is on.
@@ -111,36 +120,36 @@ def warm(after=None):
     runlog.write()
 
 
-def step(tokens=0):
+def step(tokens: int = 0) -> None:
     """A training step of this thread ended; ``tokens`` it trained on."""
     STEPS.step(tokens)
 
 
-def dense():
+def dense() -> dense_calls.Dense:
     """A block of this thread in which flex_attention without torch.compile is meant: counted, and no error."""
     install()
     return dense_calls.Dense()
 
 
-def report():
+def report() -> dict[str, Any]:
     """The run log as it is now: a dict of the schema ``envguard-run-1``."""
     return runlog.document()
 
 
-def write_log():
+def write_log() -> None:
     """Write the run log now, where ENVGUARD_RUN_LOG asks for one; it is written at the end all the same."""
     runlog.write()
 
 
 class _Open:
-    def __enter__(self):
+    def __enter__(self) -> _Open:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         return None
 
 
-def _install(torch, by_hand):
+def _install(by_hand: bool) -> None:
     _Installed.done = True
     observing = modes.mode() == "observe"
     place.own()
@@ -149,11 +158,13 @@ def _install(torch, by_hand):
     _guard_flag(by_hand, observing)
     hook.after("torch._dynamo.utils", lambda module: _followed("cache counters", tally.follow(module.counters)))
     hook.after("torch._dynamo.convert_frame", lambda module: _try("compiles", compiles.follow_frames, module))
-    hook.after("torch._dynamo.callback", lambda module: _try("backward compiles", compiles.follow_callbacks, module))
+    hook.after(
+        "torch._dynamo.callback", lambda module: _try("backward compiles", compiles.follow_callbacks, module)
+    )
     hook.after(dense_calls.SOURCE, _guard_dense)
 
 
-def _guard_flag(by_hand, observing):
+def _guard_flag(by_hand: bool, observing: bool) -> None:
     module = sys.modules[flag.MODULE]
     count = _count_trace
     if observing:
@@ -170,18 +181,18 @@ def _guard_flag(by_hand, observing):
         modes.say("%s The run goes on without it (ENVGUARD_GUARD=strict would end it)." % refused)
 
 
-def _count_trace():
+def _count_trace() -> None:
     tally.add("fx_traces")
 
 
-def _guard_dense(module):
+def _guard_dense(module: Any) -> None:
     known = dense_calls.guard(module)
     _followed("dense calls", known)
     if not known and modes.mode() != "observe" and modes.dense() == "error":
         dense_calls.by_warning()
 
 
-def _try(what, follow, module):
+def _try(what: str, follow: Callable[[Any], None], module: Any) -> None:
     """Follow one of torch's functions; a build that hasn't got it goes uncounted, and the log says so."""
     try:
         follow(module)
@@ -190,30 +201,31 @@ def _try(what, follow, module):
         _followed(what, False)
 
 
-def _followed(what, known):
+def _followed(what: str, known: bool) -> None:
     runlog.STATE.followed[what] = known
 
 
-def _check():
+def _check() -> None:
     """The thread's settings and the flag."""
     refusing = modes.mode() in ("on", "strict")
     if flag.stuck():
         tally.hazard("sticky-flag", "the tracing flag is up though nothing traces")
         if refusing and runlog.STATE.flag != "guard":
-            raise GuardRefusedError("torch's tracing flag is stuck: every compiled call fails or runs uncompiled now")
+            raise GuardRefusedError(
+                "torch's tracing flag is stuck: every compiled call fails or runs uncompiled now"
+            )
     settings.refuse(settings.of_thread(), refusing=refusing)
 
 
-def _name(device):
+def _name(device: object) -> str:
     text = str(device)
     if text == "cuda":
-        import torch
-
+        torch = importlib.import_module("torch")
         return "cuda:%d" % torch.cuda.current_device()
     return "cuda:%s" % text if text.isdigit() else text
 
 
-def _ends():
+def _ends() -> None:
     """See to it that the run log is written however this process ends, short of SIGKILL."""
     atexit.register(lambda: runlog.write("exit"))
     signals.watch(lambda name: runlog.write("signal", name))
@@ -223,28 +235,30 @@ def _ends():
     hook.after("multiprocessing.util", _at_child_exit)
 
 
-def _hook_exceptions():
+def _hook_exceptions() -> None:
     main, thread = sys.excepthook, threading.excepthook
 
-    def in_main(kind, error, trace):
+    def in_main(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         runlog.write("exception", "%s: %s" % (kind.__name__, _first_line(error)))
         main(kind, error, trace)
 
-    def in_thread(ended):
+    def in_thread(ended: threading.ExceptHookArgs) -> None:
         if ended.exc_type is not SystemExit:
             name = ended.thread.name if ended.thread is not None else "?"
-            tally.hazard("thread-died", "%s: %s: %s" % (name, ended.exc_type.__name__, _first_line(ended.exc_value)))
+            tally.hazard(
+                "thread-died", "%s: %s: %s" % (name, ended.exc_type.__name__, _first_line(ended.exc_value))
+            )
             runlog.write()
         thread(ended)
 
     sys.excepthook, threading.excepthook = in_main, in_thread
 
 
-def _first_line(error):
+def _first_line(error: BaseException | None) -> str:
     return (str(error).splitlines() or [""])[0][:300]
 
 
-def _forked():
+def _forked() -> None:
     flag.forked()
     tally.forked()
     GATE.forked()
@@ -253,10 +267,10 @@ def _forked():
     signals.forked(lambda name: runlog.write("signal", name))
 
 
-def _at_child_exit(util):
+def _at_child_exit(util: Any) -> None:
     """Forked children of multiprocessing end by ``os._exit``; their finalizers run, though."""
 
-    def after_fork(_):
+    def after_fork(_: object) -> None:
         util.Finalize(None, lambda: runlog.write("exit"), exitpriority=0)
 
     util.register_after_fork(_Open, after_fork)

@@ -4,9 +4,12 @@ NVML is called through ctypes (nvml.h); without it, or in a container that hides
 total stands in and says so.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
+from typing import Any
 
 _SUCCESS = 0
 _TOO_SMALL = 7
@@ -23,9 +26,9 @@ class _Process(ctypes.Structure):
     )
 
 
-def devices():
+def devices() -> list[dict[str, Any]]:
     """A row a device that this process used; bytes. Empty where CUDA was never started."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     try:
         if torch is None or not torch.cuda.is_initialized():
             return []
@@ -34,7 +37,7 @@ def devices():
         return []
 
 
-def peak_host():
+def peak_host() -> int | None:
     """Largest resident size of this process, bytes."""
     try:
         import resource
@@ -44,7 +47,7 @@ def peak_host():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilo
 
 
-def _row(torch, index):
+def _row(torch: Any, index: int) -> dict[str, Any] | None:
     reserved = torch.cuda.memory_reserved(index)
     peak = torch.cuda.max_memory_allocated(index)
     process = _of_process(torch, index)
@@ -63,7 +66,7 @@ def _row(torch, index):
     return row
 
 
-def _of_process(torch, index):
+def _of_process(torch: Any, index: int) -> int | None:
     """Bytes that NVML counts for this process on a device; None where it can't be had."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -84,7 +87,7 @@ def _of_process(torch, index):
         nvml.nvmlShutdown()
 
 
-def _asked(nvml, device):
+def _asked(nvml: Any, device: ctypes.c_void_p) -> int | None:
     count = ctypes.c_uint(0)
     ask = nvml.nvmlDeviceGetComputeRunningProcesses_v3
     if ask(device, ctypes.byref(count), None) not in (_SUCCESS, _TOO_SMALL):
@@ -93,6 +96,6 @@ def _asked(nvml, device):
     rows = (_Process * count.value)()
     if ask(device, ctypes.byref(count), rows) != _SUCCESS:
         return None
-    own = [row.used for row in rows[: count.value] if row.pid == os.getpid()]
+    own: list[int] = [row.used for row in rows[: count.value] if row.pid == os.getpid()]
     unknown = ctypes.c_ulonglong(-1).value
     return own[0] if own and own[0] != unknown else None

@@ -1,25 +1,29 @@
 """How the guard was asked to be, by environment variables."""
 
+from __future__ import annotations
+
+import functools
 import os
 import sys
 
 
-def mode():
+def mode() -> str:
     """``on``, ``strict`` (a build that can't be guarded ends the process), ``observe`` (count only) or ``off``."""
     return _chosen("ENVGUARD_GUARD", ("on", "strict", "observe", "off"))
 
 
-def dense():
+def dense() -> str:
     """What a dense attention call is: ``error``, ``warning`` or ``count``."""
     return _chosen("ENVGUARD_DENSE", ("error", "warning", "count"))
 
 
-def after_warm():
+def after_warm() -> str:
     """What a compile after ``guard.warm()`` is: ``error``, ``warning`` or ``count``."""
     return _chosen("ENVGUARD_AFTER_WARM", ("warning", "error", "count"))
 
 
-def deadline():
+@functools.lru_cache(maxsize=None)
+def deadline() -> float:
     """Seconds that a first forward and backward may take, the wait for the turn not counted."""
     try:
         return float(os.environ.get("ENVGUARD_FIRST_STEP_DEADLINE", "1800"))
@@ -28,7 +32,7 @@ def deadline():
         return 1800.0
 
 
-def say(text):
+def say(text: str) -> None:
     """A line on stderr."""
     try:
         sys.stderr.write("envguard: %s\n" % text)
@@ -37,7 +41,8 @@ def say(text):
         pass
 
 
-def _chosen(name, known):
+@functools.lru_cache(maxsize=None)
+def _chosen(name: str, known: tuple[str, ...]) -> str:
     value = os.environ.get(name, known[0])
     if value in known:
         return value

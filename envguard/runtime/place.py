@@ -1,5 +1,7 @@
 """Which process this is, and where its run log goes."""
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -7,8 +9,8 @@ OWNER = "ENVGUARD_RUN_OWNER"
 PATH = "ENVGUARD_RUN_LOG"
 
 
-def rank():
-    """``{rank, local_rank, world_size, local_world_size}`` of torchrun, Slurm, Open MPI or MPICH; None where unknown."""
+def rank() -> dict[str, int | None]:
+    """``{rank, local_rank, world_size, local_world_size}`` of torchrun, Slurm or MPI; None if unknown."""
     return {
         "rank": _number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
         "local_rank": _number("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
@@ -17,7 +19,7 @@ def rank():
     }
 
 
-def role():
+def role() -> str:
     """``run``, ``child`` (of multiprocessing), ``launcher`` (torchrun itself) or ``compile-worker``."""
     words = " ".join(_command())
     if "torch._inductor.compile_worker" in words or "compile_worker/__main__" in words:
@@ -30,12 +32,12 @@ def role():
     return "run"
 
 
-def own():
+def own() -> None:
     """Take the log's plain name for this process, unless one before it has; its children see that it is taken."""
     os.environ.setdefault(OWNER, str(os.getpid()))
 
 
-def log():
+def log() -> str | None:
     """The run log's path, or None where none is asked for.
 
     ``{rank}`` and ``{pid}`` are filled in; a folder gets a file a process; a plain name goes to the first process,
@@ -56,14 +58,8 @@ def log():
     return "%s.%s%s" % (stem, mark, ending)
 
 
-def command():
-    """The program and its folder's name only: arguments may hold secrets."""
-    words = _command()
-    return [os.path.basename(word) for word in words[:1]] + [os.path.basename(sys.argv[0])] if words else []
-
-
-def _command():
-    words = getattr(sys, "orig_argv", None)
+def _command() -> list[str]:
+    words: list[str] | None = getattr(sys, "orig_argv", None)
     if words:
         return list(words)
     try:
@@ -73,11 +69,11 @@ def _command():
         return list(sys.argv)
 
 
-def _named(name):
+def _named(name: str) -> bool:
     return os.path.basename(sys.argv[0] if sys.argv else "") == name
 
 
-def _number(*names):
+def _number(*names: str) -> int | None:
     for name in names:
         text = os.environ.get(name, "")
         if text.isdigit():

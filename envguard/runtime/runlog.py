@@ -1,10 +1,13 @@
 """The run log: what this process did, as JSON (``envguard-run-1``), written whole or not at all."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import threading
 import time
+from typing import Any
 
 from envguard.runtime import compiles, flag, gate, memory, modes, place, settings, tally
 from envguard.runtime.steps import STEPS
@@ -16,33 +19,46 @@ _lock = threading.Lock()
 class _State:
     started = time.time()
     flag = "not seen"
-    followed = {}
+    followed: dict[str, bool] = {}  # noqa: RUF012 - the process's own
     ended = "running"
-    detail = None
-    refused = None
-    disabled = False
+    detail: str | None = None
+    refused: str | None = None
 
 
 STATE = _State()
 
 
-def document():
+def document() -> dict[str, Any]:
     """The whole log as it is now."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     version = getattr(torch, "version", None)
+    if flag.stuck() and STATE.flag != "guard":
+        tally.hazard("sticky-flag", "the tracing flag is up though nothing traces")
     return {
         "schema": SCHEMA,
         "started": _time(STATE.started),
         "written": _time(time.time()),
         "process": dict(place.rank(), pid=os.getpid(), parent=os.getppid(), role=place.role()),
         "python": "%d.%d.%d" % sys.version_info[:3],
-        "torch": {"build": getattr(torch, "__version__", None) and str(torch.__version__),
-                  "git_commit": getattr(version, "git_version", None),
-                  "cuda": getattr(version, "cuda", None)},  # fmt: skip
-        "guard": {"mode": modes.mode(), "flag": STATE.flag, "followed": dict(STATE.followed),
-                  "refused": STATE.refused, "after_warm": compiles.STATE.after_warm},  # fmt: skip
-        "end": {"how": STATE.ended, "detail": STATE.detail, "flag_raised": flag.raised(),
-                "flag_stuck": flag.stuck(), "settings": [setting for setting, _ in settings.of_thread()]},  # fmt: skip
+        "torch": {
+            "build": getattr(torch, "__version__", None) and str(torch.__version__),
+            "git_commit": getattr(version, "git_version", None),
+            "cuda": getattr(version, "cuda", None),
+        },
+        "guard": {
+            "mode": modes.mode(),
+            "flag": STATE.flag,
+            "followed": dict(STATE.followed),
+            "refused": STATE.refused,
+            "after_warm": compiles.STATE.after_warm,
+        },
+        "end": {
+            "how": STATE.ended,
+            "detail": STATE.detail,
+            "flag_raised": flag.raised(),
+            "flag_stuck": flag.stuck(),
+            "settings": [setting for setting, _ in settings.of_thread()],
+        },
         "threads": _threads(),
         "counts": [
             {"device": device, "thread": thread, **counts}
@@ -60,13 +76,13 @@ def document():
     }
 
 
-def write(how=None, detail=None):
+def write(how: str | None = None, detail: str | None = None) -> None:
     """Write the log where one is asked for. ``how`` is how the process ends; a graver word is not overwritten."""
     with _lock:
         if how is not None and STATE.ended in ("running", "exit"):
             STATE.ended, STATE.detail = how, detail
         path = place.log()
-        if path is None or STATE.disabled or (place.role() == "child" and not _did_anything()):
+        if path is None or (place.role() == "child" and not _did_anything()):
             return
         try:
             _replace(path, json.dumps(document(), indent=1, ensure_ascii=False) + "\n")
@@ -74,14 +90,14 @@ def write(how=None, detail=None):
             modes.say("the run log can't be written: %s" % problem)
 
 
-def forked():
+def forked() -> None:
     """After a fork: a log of its own."""
     global _lock
     _lock = threading.Lock()
     STATE.started, STATE.ended, STATE.detail = time.time(), "running", None
 
 
-def _replace(path, text):
+def _replace(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     temporary = "%s.%d.%d.tmp" % (path, os.getpid(), threading.get_ident())
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -96,16 +112,16 @@ def _replace(path, text):
         raise
 
 
-def _did_anything():
+def _did_anything() -> bool:
     return bool(tally.counts() or tally.hazards() or STEPS.rows())
 
 
-def _threads():
+def _threads() -> list[dict[str, str]]:
     """Threads by the device they were on: those that counted something, stepped, or said their device."""
-    seen = {key: None for key in tally.counts()}
+    seen = dict.fromkeys(tally.counts())
     seen.update({(row["device"], row["thread"]): None for row in STEPS.rows()})
     return [{"thread": thread, "device": device} for device, thread in sorted(seen)]
 
 
-def _time(seconds):
+def _time(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -3,39 +3,39 @@
 From torch 2.12 settings belong to a thread, so each thread's own are looked at.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 from envguard.runtime import tally
 from envguard.runtime.errors import GuardRefusedError
 
 CONFIG = "torch._dynamo.config"
 
-_VARIABLES = (
-    ("TORCHDYNAMO_DISABLE", lambda value: value == "1"),
-    ("TORCH_COMPILE_DISABLE", lambda value: value == "1"),
-    ("TORCHDYNAMO_SUPPRESS_ERRORS", lambda value: value != ""),
-)
+_OFF_BY = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
+_SUPPRESS = "TORCHDYNAMO_SUPPRESS_ERRORS"
+"""Any text but an empty one switches it on."""
 _BAD = (("error_on_nested_fx_trace", False), ("suppress_errors", True), ("disable", True))
 _WHY = {
-    "error_on_nested_fx_trace": "a call that meets another thread's trace would run uncompiled, and so may all after it",
+    "error_on_nested_fx_trace": "calls that meet another thread's trace would run uncompiled",
     "suppress_errors": "what fails to compile would run uncompiled",
     "disable": "nothing would be compiled",
 }
 
 
-def of_variables():
+def of_variables() -> list[tuple[str, str]]:
     """Dangerous variables that are set: ``[(NAME=value, why)]``."""
-    return [
-        ("%s=%s" % (name, os.environ[name]), "what isn't compiled would run without a word")
-        for name, bad in _VARIABLES
-        if name in os.environ and bad(os.environ[name])
-    ]
+    names = [name for name in _OFF_BY if os.environ.get(name) == "1"]
+    if os.environ.get(_SUPPRESS):
+        names.append(_SUPPRESS)
+    return [("%s=%s" % (name, os.environ[name]), "what isn't compiled would run without a word") for name in names]
 
 
-def of_thread():
+def of_thread() -> list[tuple[str, str]]:
     """Dangerous settings of the calling thread: ``[(name = value, why)]``."""
-    config = sys.modules.get(CONFIG)
+    config: Any = sys.modules.get(CONFIG)
     if config is None or getattr(config.__spec__, "_initializing", False):
         return []
     return [
@@ -45,7 +45,7 @@ def of_thread():
     ]
 
 
-def refuse(found, *, refusing):
+def refuse(found: list[tuple[str, str]], *, refusing: bool) -> None:
     """Note them; GuardRefusedError where ``refusing``."""
     for setting, _ in found:
         tally.hazard("dangerous-setting", setting)
@@ -57,8 +57,8 @@ def refuse(found, *, refusing):
         )
 
 
-def unsuppress():
+def unsuppress() -> None:
     """Let an error of the guard get out of a compile: torch would swallow it under ``suppress_errors``."""
-    config = sys.modules.get(CONFIG)
+    config: Any = sys.modules.get(CONFIG)
     if config is not None and getattr(config, "suppress_errors", False):
         config.suppress_errors = False

@@ -4,22 +4,28 @@ Python runs signal functions only in the main thread; its C part, though, writes
 once. A thread of ours reads that pipe.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal
 import threading
+from collections.abc import Callable
+from typing import Any
+
+LastWord = Callable[[str], None]
 
 
 class _State:
-    reading = None
-    writing = None
+    reading: int | None = None
+    writing: int | None = None
 
 
-def _nothing(number, frame):
+def _nothing(number: int, frame: Any) -> None:
     """SIGTERM's function, so that its number is written to the pipe; the reading thread ends the process."""
 
 
-def watch(last_word):
+def watch(last_word: LastWord) -> None:
     """Call ``last_word(signal name)`` on SIGTERM and SIGINT; then SIGTERM ends the process as it would have.
 
     SIGTERM is left alone where the program has a function of its own for it. Only in the main thread.
@@ -43,9 +49,9 @@ def watch(last_word):
         signal.signal(signal.SIGTERM, _nothing)
 
 
-def forked(last_word):
+def forked(last_word: LastWord) -> None:
     """After a fork: the pipe was the parent's."""
-    if _State.writing is None:
+    if _State.writing is None or _State.reading is None:
         return
     signal.set_wakeup_fd(-1)
     for number in (_State.reading, _State.writing):
@@ -56,7 +62,7 @@ def forked(last_word):
     watch(last_word)
 
 
-def _read(reading, last_word):
+def _read(reading: int, last_word: LastWord) -> None:
     while True:
         try:
             numbers = os.read(reading, 64)
@@ -69,7 +75,7 @@ def _read(reading, last_word):
                 _one(number, last_word)
 
 
-def _one(number, last_word):
+def _one(number: int, last_word: LastWord) -> None:
     try:
         last_word(signal.Signals(number).name)
     finally:
@@ -77,7 +83,7 @@ def _one(number, last_word):
             _die(number)
 
 
-def _die(number):
+def _die(number: int) -> None:
     """As if nobody had listened. ``signal.signal`` is for the main thread alone, so C's own is called."""
     libc = ctypes.CDLL(None)
     libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p

@@ -1,7 +1,10 @@
 """Steps and tokens, by thread, where the program tells them. No lock is taken: each thread writes its own row."""
 
+from __future__ import annotations
+
 import threading
 import time
+from typing import Any
 
 from envguard.runtime import tally
 
@@ -9,7 +12,7 @@ from envguard.runtime import tally
 class _Row:
     __slots__ = ("device", "first", "last", "steps", "thread", "tokens")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.thread = tally.thread_name()
         self.device = tally.device()
         self.steps = self.tokens = 0
@@ -19,10 +22,10 @@ class _Row:
 class Steps(threading.local):
     """A row for each thread, made at its first step."""
 
-    row = None
-    all = []  # noqa: RUF012 - shared on purpose
+    row: _Row | None = None
+    all: list[_Row] = []  # noqa: RUF012 - shared on purpose
 
-    def step(self, tokens):
+    def step(self, tokens: int) -> None:
         """One step ended, with so many tokens; the first one's are not counted, since it compiles."""
         row = self.row
         if row is None:
@@ -34,8 +37,8 @@ class Steps(threading.local):
         row.steps += 1
         row.last = time.perf_counter()
 
-    def rows(self):
-        """``[{thread, device, steps, tokens, seconds, tokens_per_second}]``; the first step is left out of the last three."""
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict a thread; ``tokens``, ``seconds`` and ``tokens_per_second`` leave its first step out."""
         return [
             {
                 "thread": row.thread,
@@ -48,7 +51,7 @@ class Steps(threading.local):
             for row in list(self.all)
         ]
 
-    def forked(self):
+    def forked(self) -> None:
         """After a fork: the child's own."""
         del self.all[:]
         self.row = None
