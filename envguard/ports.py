@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from envguard.errors import EnvguardError
-from envguard.errors import EnvguardError
+from envguard.model.archive import RebuiltWheel, SourceTree
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
 from envguard.model.facts import Facts, FileFact
 from envguard.model.offer import Offer as Offer
+from envguard.model.roots import Root
 from envguard.model.target import Layout, Level, Target
 from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
 
@@ -69,6 +70,57 @@ class Store(Protocol):
 
     def digests(self) -> Iterator[Digest]:
         """All names, in no order."""
+
+
+class TendedStore(Store, Protocol):
+    """A store that is looked after."""
+
+    def size(self, digest: Digest) -> int:
+        """The object's length, in bytes. ObjectMissingError."""
+
+    def kept(self, digest: Digest) -> float:
+        """When it was last put, in seconds since 1970. ObjectMissingError."""
+
+    def remove(self, digest: Digest) -> None:
+        """Forget an object; none there is no error. StoreError."""
+
+    def set_aside(self, digest: Digest) -> Path:
+        """Move a damaged object out of the way, and say where it is. ObjectMissingError."""
+
+
+class Roots(Protocol):
+    """What the store's objects are needed for."""
+
+    def remember(self, lock: Path, objects: Iterable[Digest]) -> None:
+        """Note that a snapshot wrote this lock file, and which objects it names."""
+
+    def forget(self, lock: Path) -> bool:
+        """Drop that note; whether there was one."""
+
+    def read(self) -> Sequence[Root]:
+        """All that is known. RootsUnreadableError names one that is there and can't be read."""
+
+    def stamp(self) -> object:
+        """Changes whenever ``read`` could answer otherwise."""
+
+
+class Archivist(Protocol):
+    """Finds, or makes from an environment, what an archive keeps. Nothing that it looks at is changed."""
+
+    def room(self) -> int:
+        """Free bytes of the store's disk."""
+
+    def staging(self) -> AbstractContextManager[Path]:
+        """A folder on that disk to gather files in; downloads that broke off stay there."""
+
+    def local(self, entry: Distribution) -> Path | None:
+        """A wheel file of this machine whose bytes are those that the lock names."""
+
+    def rebuild(self, layout: Layout, entry: Distribution, folder: Path) -> RebuiltWheel:
+        """A wheel made from the installed files. NotRebuildableError names the file in the way; StoreError."""
+
+    def source(self, layout: Layout, entry: Distribution, folder: Path) -> SourceTree | None:
+        """The folder or repository that an install came from, None where it isn't there. NotRebuildableError."""
 
 
 class Index(Protocol):

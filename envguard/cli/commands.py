@@ -5,6 +5,7 @@ from __future__ import annotations
 from envguard.cli.cache import CACHE
 from envguard.cli.command import Command
 from envguard.cli.demo import DEMO
+from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
@@ -18,6 +19,10 @@ COMMANDS: tuple[Command, ...] = (
     ROLLBACK,
     PRUNE,
     EXPLAIN,
+    INSPECT,
+    FIND,
+    IDENTIFY,
+    CHALLENGE,
     CACHE,
     DEMO,
 )

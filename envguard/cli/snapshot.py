@@ -25,6 +25,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record-index-urls", action="store_true", help="write the addresses of private indexes into the lock too"
     )
+    parser.add_argument("--offline", action="store_true", help="ask no index which wheels are installed")
     arguments.add_find_links(parser)
     arguments.add_output(parser)
 
@@ -41,7 +42,9 @@ def _run(options: argparse.Namespace) -> int:
     previous, text = project.load_lock(file) if file.exists() else (None, None)
     where = wiring.sources(around, options.find_links)
     output.say(f"target: {target.python} ({target.chosen})", quiet=options.quiet)
-    with output.Bars(quiet=options.quiet) as progress:
+    asked = where.offline() if options.offline else where
+    with wiring.index(asked) as index, output.Bars(quiet=options.quiet) as progress:
+        provenance = wiring.identifier(asked, index, wiring.reader(index, progress), progress)
         taken = snapshot(
             target,
             name=file.stem,
@@ -50,10 +53,12 @@ def _run(options: argparse.Namespace) -> int:
             indexes=wiring.public_addresses(where, private=options.record_index_urls),
             now=wiring.now(),
             prober=wiring.prober(around, live=options.live, texts=True),
-            provenance=wiring.provenance(where, progress),
+            provenance=provenance,
             store=wiring.store(),
             progress=progress,
         )
+    for trouble in provenance.troubles():
+        output.say(f"note: {trouble.message}", quiet=options.quiet)
     if previous is not None and not taken.unchanged and not options.update:
         return _refuse(file, taken, options)
     if not taken.unchanged:

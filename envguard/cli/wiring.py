@@ -16,12 +16,14 @@ from envguard.model.lock import Lock
 from envguard.model.policy import Policy, stricter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from envguard.adapters.environments import EnvironmentFolders
     from envguard.adapters.index import SimpleIndexes
     from envguard.adapters.prober import EnvironmentProber
+    from envguard.adapters.provenance.index_record import IndexRecord
     from envguard.adapters.provenance.local import LocalProvenance
+    from envguard.adapters.remote.reader import Wheels
     from envguard.adapters.store import DirectoryStore
     from envguard.adapters.uv import Uv
     from envguard.formats.index_settings import Sources
@@ -139,6 +141,35 @@ def index(where: Sources) -> SimpleIndexes:
     return SimpleIndexes(where)
 
 
+def reader(
+    index: SimpleIndexes,
+    progress: Progress,
+    *,
+    download: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Wheels:
+    """Says what wheels are, from ranges; ``download`` and ``say`` as for Wheels."""
+    from envguard.adapters.remote.reader import Wheels
+
+    return Wheels(index, progress=progress, download=download, say=say)
+
+
+def tags(around: Surroundings) -> tuple[str, str]:
+    """Python and platform tags (``cp312``, ``linux_x86_64``) of the target; without one, of this Python."""
+    import sys
+    import sysconfig
+
+    from envguard.adapters.interpreter import Interpreters
+    from envguard.errors import EnvguardError
+
+    try:
+        _, seen = Interpreters().look(target(argparse.Namespace(python=None), around).python)
+    except EnvguardError:
+        return f"cp{sys.version_info.major}{sys.version_info.minor}", sysconfig.get_platform()
+    major, minor = seen.version.split(".")[:2]
+    return f"cp{major}{minor}{'t' if f'-{major}{minor}t' in seen.soabi else ''}", seen.platform_tag
+
+
 def installer() -> Uv:
     """uv."""
     from envguard.adapters.uv import Uv
@@ -165,6 +196,13 @@ def provenance(where: Sources, progress: Progress) -> LocalProvenance:
         pip_cache=pip_cache_folder(os.environ),
         progress=progress,
     )
+
+
+def identifier(where: Sources, index: SimpleIndexes, reader: Wheels, progress: Progress) -> IndexRecord:
+    """Finds which wheels are installed: by what this machine knows, then by the indexes."""
+    from envguard.adapters.provenance.index_record import IndexRecord
+
+    return IndexRecord(provenance(where, progress), index, reader, progress=progress)
 
 
 def now() -> datetime:

@@ -22,7 +22,10 @@ CAP = 16 << 20
 
 _TORCH = "torch/version.py"
 _NAMES = {Part.METADATA: "METADATA", Part.WHEEL: "WHEEL", Part.RECORD: "RECORD"}
-_ARCHITECTURE = re.compile(r"(?:^|[^A-Za-z0-9])sm_?(\d{2,3}[af]?)(?![A-Za-z0-9])")
+_ARCHITECTURE = re.compile(
+    r"(?:^|[^A-Za-z0-9])sm_?(\d{2,3}[af]?)(?![A-Za-z0-9])[^/]*\.(?:so|pyd|cubin|fatbin|ptx)(?:\.[\d.]+)?$"
+)
+"""In the names of compiled files alone: sources for many architectures are in wheels that run on none."""
 
 
 def read_inside(pieces: ZipPieces, wheel: WheelName, parts: frozenset[Part]) -> WheelContent:
@@ -67,9 +70,7 @@ def _content(
         fingerprints=tuple(dict.fromkeys(Fingerprint(one.record, one.record_data) for one in listings)),
         rows=listings[0].rows if listings else {},
         torch=_build(torch, wheel.version) if torch else None,
-        architectures=tuple(
-            sorted({f"sm_{found[1]}" for name in names for found in _ARCHITECTURE.finditer(name)})
-        ),
+        architectures=tuple(sorted({f"sm_{found[1]}" for name in names if (found := _ARCHITECTURE.search(name))})),
         files=sum(not entry.is_folder for entry in entries),
         unpacked=sum(entry.size for entry in entries),
     )
