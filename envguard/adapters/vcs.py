@@ -58,6 +58,19 @@ def origin(direct_url: bytes, site: Path) -> Origin | None:
     return None
 
 
+def folder_of(direct_url: bytes, site: Path) -> Path | None:
+    """The folder of this machine that ``direct_url.json`` names; a relative one is taken from ``site``."""
+    try:
+        content: Any = json.loads(direct_url)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("url"), str):
+        return None
+    folder = _local(content["url"], site)
+    below = _text(content, "subdirectory")
+    return folder / below if folder is not None and below and ".." not in Path(below).parts else folder
+
+
 def public(url: str) -> str | None:
     """An address without userinfo, query and fragment; None for a path of this machine, or an unclear one."""
     from urllib.parse import urlsplit, urlunsplit

@@ -11,7 +11,10 @@ from envguard.cli.command import Command
 
 if TYPE_CHECKING:
     from envguard.cli.wiring import Surroundings
+    from envguard.formats.index_settings import Sources
+    from envguard.operations.archive import Archiving
     from envguard.operations.snapshot import Snapshot
+    from envguard.ports import Index
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +29,15 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         "--record-index-urls", action="store_true", help="write the addresses of private indexes into the lock too"
     )
     parser.add_argument("--offline", action="store_true", help="ask no index which wheels are installed")
+    archive = parser.add_mutually_exclusive_group()
+    archive.add_argument(
+        "--archive",
+        nargs="?",
+        choices=("all", "unidentified", "nightly"),
+        const="all",
+        help="keep wheels in the store too: all, those of unknown origin, or nightlies (default: the last two)",
+    )
+    archive.add_argument("--no-archive", action="store_true", help="keep no wheel in the store")
     arguments.add_find_links(parser)
     arguments.add_output(parser)
 
@@ -35,6 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     from envguard.cli import output, wiring
     from envguard.formats.lockfile import write_lock
     from envguard.operations.snapshot import snapshot
+    from envguard.planning.archive import needs_of
 
     around = wiring.surroundings()
     target = wiring.target(options, around)
@@ -56,15 +69,34 @@ def _run(options: argparse.Namespace) -> int:
             provenance=provenance,
             store=wiring.store(),
             progress=progress,
+            archiving=_archiving(options, index, where),
         )
     for trouble in provenance.troubles():
         output.say(f"note: {trouble.message}", quiet=options.quiet)
-    if previous is not None and not taken.unchanged and not options.update:
+    if previous is not None and not taken.unchanged and not taken.only_adds and not options.update:
         return _refuse(file, taken, options)
     if not taken.unchanged:
         project.save_lock(file, write_lock(taken.lock, text))
+    wiring.roots().remember(file, (need.digest for need in needs_of(taken.lock)))
     _tell(file, taken, options)
     return 0
+
+
+def _archiving(options: argparse.Namespace, index: Index, where: Sources) -> Archiving:
+    """What is to be archived: as asked, else what can't be had again."""
+    from envguard.cli import output, wiring
+    from envguard.operations.archive import Archiving
+    from envguard.planning.archive import Extent
+
+    extent = Extent.NONE if options.no_archive else Extent(options.archive or "default")
+    return Archiving(
+        extent,
+        index,
+        wiring.archivist(where),
+        offline=options.offline,
+        over_changes=options.update,
+        tell=lambda line: output.say(line, quiet=options.quiet),
+    )
 
 
 def _file(options: argparse.Namespace, around: Surroundings) -> Path:

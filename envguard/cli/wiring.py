@@ -18,6 +18,8 @@ from envguard.model.policy import Policy, stricter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from envguard.adapters.archive.archivist import Archivist
+    from envguard.adapters.archive.roots import KnownRoots
     from envguard.adapters.environments import EnvironmentFolders
     from envguard.adapters.index import SimpleIndexes
     from envguard.adapters.prober import EnvironmentProber
@@ -183,6 +185,26 @@ def environments() -> EnvironmentFolders:
     from envguard.adapters.environments import EnvironmentFolders
 
     return EnvironmentFolders(folders.data() / "envs")
+
+
+def archivist(where: Sources) -> Archivist:
+    """Finds and makes what an archive keeps."""
+    from envguard.adapters import folders
+    from envguard.adapters.archive.archivist import Archivist
+    from envguard.adapters.archive.local_files import LocalFiles
+    from envguard.adapters.provenance.caches import pip_cache_folder, uv_cache_folder
+
+    uv = uv_cache_folder(os.environ)
+    local = LocalFiles(find_links=where.find_links, uv_cache=uv, pip_cache=pip_cache_folder(os.environ))
+    return Archivist(folders.data() / "staging", local, uv)
+
+
+def roots(named: Sequence[Path] = ()) -> KnownRoots:
+    """What the store's objects are needed for; ``named``: lock files that count whoever wrote them."""
+    from envguard.adapters import folders
+    from envguard.adapters.archive.roots import KnownRoots
+
+    return KnownRoots(folders.state() / "locks", folders.data() / "envs", named)
 
 
 def provenance(where: Sources, progress: Progress) -> LocalProvenance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -22,7 +23,9 @@ from envguard.model.lock import Lock
 from envguard.model.observed import Observed, Unobserved, Value
 from envguard.model.policy import Policy
 from envguard.model.target import Layout, Level, Target
+from envguard.operations.archive import Archived, Archiving, archive
 from envguard.operations.recorded import with_listings
+from envguard.planning.archive import needs_of
 from envguard.planning.cache_keys import keys_to_record
 from envguard.ports import Prober, Progress, Provenance, Store
 
@@ -41,6 +44,8 @@ class Snapshot:
     """The lock before holds the same facts: nothing needs to be written."""
     differences: tuple[Result, ...]
     remarks: tuple[str, ...]
+    only_adds: bool = False
+    """The lock before says nothing that this one doesn't say too: only more of its wheels is known."""
 
 
 def snapshot(
@@ -55,8 +60,12 @@ def snapshot(
     provenance: Provenance,
     store: Store,
     progress: Progress,
+    archiving: Archiving | None = None,
 ) -> Snapshot:
-    """Look at an environment and record it. SnapshotRefusedError when it can't stand for a good run."""
+    """Look at an environment and record it. SnapshotRefusedError when it can't stand for a good run.
+
+    ``archiving``: which wheels to keep in the store too. StoreError.
+    """
     before = previous.facts if previous else Facts()
     seen = prober.facts(target, Level.FAST, baseline=_no_baseline, progress=progress)
     distributions = _recordable(seen.distributions)
@@ -67,25 +76,56 @@ def snapshot(
     entries = tuple(
         _entry(entry, wheels.get(entry.name, Wheel()), earlier.get(entry.name), store) for entry in distributions
     )
-    facts = replace(seen, distributions=Value(entries), keys=_keys(before, seen, store))
     lock = Lock(
         name=name,
         created=previous.created if previous else None,
         note=note if note is not None else (previous.note if previous else None),
-        facts=facts,
+        facts=replace(seen, distributions=Value(entries), keys=_keys(before, seen, store)),
         indexes=_used(indexes, entries) | (dict(previous.indexes) if previous else {}),
-        archive=tuple(sorted(kept)),
         policy=previous.policy if previous else Policy(),
     )
-    unchanged = previous is not None and lock_id(previous) == lock_id(lock)
-    if not unchanged:
+    only_adds = previous is not None and _only_adds(previous, lock)
+    archived = Archived(entries)
+    if archiving is not None and (previous is None or only_adds or archiving.over_changes):
+        archived = archive(entries, archiving, layout=layout, store=store, progress=progress)
+    lock = _archived(lock, archived, kept, previous)
+    same_facts = previous is not None and lock_id(previous) == lock_id(lock)
+    if not same_facts:
         lock = replace(lock, created=now)
     return Snapshot(
         lock=lock,
-        unchanged=unchanged and previous is not None and previous.note == lock.note,
-        differences=_differences(before, facts, now, store) if previous else (),
-        remarks=(*remarks, *_remarks(entries, _value(seen.files))),
+        unchanged=same_facts and previous is not None and _says_the_same(previous, lock),
+        differences=_differences(before, lock.facts, now, store) if previous else (),
+        remarks=(*remarks, *_remarks(archived.entries, _value(seen.files)), *archived.remarks),
+        only_adds=only_adds,
     )
+
+
+def _archived(lock: Lock, archived: Archived, kept: AbstractSet[Digest], previous: Lock | None) -> Lock:
+    """With what is kept for it: files, what was archived now, and what was before and still is its own."""
+    lock = replace(lock, facts=replace(lock.facts, distributions=Value(archived.entries)))
+    own = {need.digest for need in needs_of(lock)}
+    before = own.intersection(previous.archive) if previous else set()
+    return replace(lock, archive=tuple(sorted(kept | archived.objects | before)))
+
+
+def _only_adds(previous: Lock, lock: Lock) -> bool:
+    """Whether all that the lock before says still holds, but for wheels that were not known and are now."""
+    before = {entry.name: entry for entry in _value(previous.facts.distributions)}
+    known = tuple(
+        replace(entry, wheel=before[entry.name].wheel)
+        if entry.name in before and before[entry.name].wheel.sha256 in (None, before[entry.name].wheel.rebuilt)
+        else entry
+        for entry in _value(lock.facts.distributions)
+    )
+    return lock_id(previous) == lock_id(replace(lock, facts=replace(lock.facts, distributions=Value(known))))
+
+
+def _says_the_same(previous: Lock, lock: Lock) -> bool:
+    """Of two locks with the same facts: whether note and archive are the same too."""
+    if (previous.note, set(previous.archive)) != (lock.note, set(lock.archive)):
+        return False
+    return {need.digest for need in needs_of(previous)} == {need.digest for need in needs_of(lock)}
 
 
 def _keys(before: Facts, seen: Facts, store: Store) -> Observed[CacheKeys]:
@@ -121,9 +161,21 @@ def _entry(entry: Distribution, wheel: Wheel, earlier: Distribution | None, stor
         rows = earlier.rows
     elif entry.listing is not None and entry.record is not None:
         rows = store.put(dump_rows(entry.listing))
-    if same and earlier is not None and wheel.sha256 is None and earlier.wheel.sha256 is not None:
-        wheel = earlier.wheel  # proven once, and the bytes are still the same
-    return replace(entry, wheel=wheel, rows=rows, note=earlier.note if earlier else None)
+    if same and earlier is not None:
+        wheel = _proven(wheel, earlier.wheel)
+    origin = entry.origin
+    if origin is not None and earlier is not None and origin == earlier.origin:
+        origin = earlier.origin  # it says where the source is kept
+    return replace(entry, wheel=wheel, rows=rows, origin=origin, note=earlier.note if earlier else None)
+
+
+def _proven(wheel: Wheel, earlier: Wheel) -> Wheel:
+    """Of one record fingerprint: what was proven once is kept, unless now the wheel itself is known."""
+    if earlier.sha256 is None:
+        return wheel
+    if wheel.sha256 in (None, earlier.rebuilt):
+        return earlier
+    return replace(wheel, rebuilt=earlier.rebuilt) if wheel.rebuilt is None else wheel
 
 
 def _keep_files(
@@ -178,11 +230,16 @@ def _remarks(entries: tuple[Distribution, ...], files: tuple[FileFact, ...]) -> 
         if paths:
             shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
             remarks.append(f"{len(paths)} file{'s' if len(paths) > 1 else ''} {words}: {shown}")
-    unproven = [entry.name for entry in entries if entry.wheel.sha256 is None and entry.origin is None]
+    unproven = [entry.name for entry in entries if _is_unproven(entry.wheel) and entry.origin is None]
     if unproven:
         shown = ", ".join(unproven[:5]) + (f" and {len(unproven) - 5} more" if len(unproven) > 5 else "")
         remarks.append(f"{len(unproven)} wheels could not be identified (no sha256): {shown}")
     return remarks
+
+
+def _is_unproven(wheel: Wheel) -> bool:
+    """Whether nothing is known of the wheel that was installed; one rebuilt from its files says nothing of it."""
+    return wheel.sha256 in (None, wheel.rebuilt)
 
 
 def _value(seen: Observed[tuple[FactT, ...]]) -> tuple[FactT, ...]:

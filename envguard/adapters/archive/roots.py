@@ -1,0 +1,156 @@
+"""``ports.Roots``: the locks that snapshots wrote, those beside them and those named, and restored environments.
+
+One small file a lock in the state folder says where the lock is and which objects it named. A lock that is not
+there now (another branch is checked out, a disk is not mounted) keeps its objects by that, until it is forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from envguard.adapters import files
+from envguard.adapters.project import LOCKS, load_lock
+from envguard.errors import EnvguardError, LockInvalidError, RootsUnreadableError, StoreError
+from envguard.formats import lock_note, marker
+from envguard.model.digest import Digest
+from envguard.model.roots import Root
+from envguard.planning.archive import needs_of
+
+
+class KnownRoots:
+    """``notes``: the folder of notes; ``environments``: that of restored ones; ``named``: more lock files."""
+
+    def __init__(self, notes: Path, environments: Path, named: Iterable[Path] = ()) -> None:
+        self._notes = notes
+        self._environments = environments
+        self._named = tuple(Path(os.path.abspath(path)) for path in named)  # noqa: PTH100 - links are kept
+
+    def remember(self, lock: Path, objects: Iterable[Digest]) -> None:
+        """Write a note. StoreError."""
+        path = _absolute(lock)
+        try:
+            self._notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.write(self._note(path), lock_note.dump(str(path), objects))
+        except OSError as problem:
+            raise StoreError(
+                f"could not note that {path.name} needs its objects: {problem.strerror or problem}",
+                where=str(self._notes),
+            ) from None
+
+    def forget(self, lock: Path) -> bool:
+        """Drop a lock's note; whether there was one."""
+        note = self._note(_absolute(lock))
+        there = note.exists()
+        note.unlink(missing_ok=True)
+        return there
+
+    def read(self) -> Sequence[Root]:
+        """Locks by their paths, then environments. RootsUnreadableError."""
+        noted = dict(self._noted())
+        paths = {*noted, *self._named, *_beside((*noted, *self._named))}
+        locks = [self._lock(path, noted.get(path)) for path in sorted(paths)]
+        return (*locks, *self._restored())
+
+    def stamp(self) -> object:
+        """Stats of all that ``read`` reads."""
+        noted = [note for note in _children(self._notes) if note.suffix == ".json"]
+        paths = [path for path, _ in self._noted()]
+        every = {*paths, *self._named, *_beside((*paths, *self._named)), *noted, *self._markers()}
+        return tuple((str(path), _stat(path)) for path in sorted(every))
+
+    def _note(self, lock: Path) -> Path:
+        return self._notes / f"{Digest.of(os.fsencode(lock)).hex[:32]}.json"
+
+    def _noted(self) -> Iterator[tuple[Path, frozenset[Digest]]]:
+        for note in _children(self._notes):
+            if note.suffix != ".json":
+                continue
+            try:
+                lock, objects = lock_note.load(_content(note, lock_note.CAP))
+            except FileNotFoundError:
+                continue  # forgotten a moment ago
+            except (OSError, ValueError) as problem:
+                raise _unreadable("a note of a lock", note, str(problem)) from None
+            yield Path(lock), objects
+
+    def _lock(self, path: Path, noted: frozenset[Digest] | None) -> Root:
+        written_here = noted is not None
+        try:
+            if not os.path.lexists(path):
+                if noted is None:
+                    raise _unreadable("a lock", path, "no such file")
+                return Root(str(path), noted, written_here=written_here, gone=True)
+            lock = load_lock(path)[0]
+        except LockInvalidError as problem:
+            raise _unreadable("a lock", path, problem.message) from None
+        except EnvguardError as problem:
+            raise _unreadable("a lock", path, problem.message) from None
+        return Root(str(path), frozenset(need.digest for need in needs_of(lock)), lock, written_here)
+
+    def _restored(self) -> Iterator[Root]:
+        for path in self._markers():
+            try:
+                marked = marker.load(_content(path, marker.CAP))
+            except FileNotFoundError:
+                continue  # pruned a moment ago
+            except (OSError, ValueError) as problem:
+                raise _unreadable("a restored environment", path, str(problem)) from None
+            yield Root(str(path.parent), frozenset(wheel.sha256 for wheel in marked.wheels.values()))
+
+    def _markers(self) -> list[Path]:
+        """One in each finished environment, ``<folder>/<name>/<environment>``."""
+        return [
+            environment / marker.FILENAME
+            for name in _children(self._environments)
+            for environment in _children(name)
+            if not environment.is_symlink()
+            and not environment.name.startswith(".")
+            and (environment / marker.FILENAME).exists()
+        ]
+
+
+def _absolute(path: Path) -> Path:
+    """Without links, so that one lock has one note."""
+    return Path(os.path.realpath(path))
+
+
+def _beside(locks: Iterable[Path]) -> set[Path]:
+    """The other locks of those locks' projects."""
+    folders = {path.parent for path in locks if path.parent.name == LOCKS}
+    return {path for folder in folders for path in _children(folder) if path.suffix == ".toml"}
+
+
+def _children(folder: Path) -> list[Path]:
+    """What a folder holds; nothing where there is none. RootsUnreadableError."""
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        raise _unreadable("a folder", folder, problem.strerror or str(problem)) from None
+
+
+def _content(path: Path, cap: int) -> bytes:
+    with path.open("rb") as stream:
+        content = stream.read(cap + 1)
+    if len(content) > cap:
+        raise ValueError(f"larger than {cap} bytes")
+    return content
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+    return None
+
+
+def _unreadable(what: str, path: Path, reason: str) -> RootsUnreadableError:
+    return RootsUnreadableError(
+        f"{what} can't be read, so nothing tells which objects it needs: {reason}",
+        where=str(path),
+        hint="mend it, or remove it if it is not wanted any more; until then nothing is removed",
+    )
