@@ -32,7 +32,7 @@ def outside_startup(layout: Layout) -> tuple[FileFact, ...]:
 
 
 def _is_guard(fact: FileFact) -> bool:
-    """Whether it is what ``envguard run`` puts on PYTHONPATH, byte for byte: it lets the next one of its name run."""
+    """Whether it is what ``envguard run`` puts on PYTHONPATH, byte for byte: it lets the next of its name run."""
     if fact.sha256 is None or fact.path != "PYTHONPATH/sitecustomize.py":
         return False
     return see(Wanted(os.fspath(_GUARD), 0, _SHA256)).digests.get("sha256") == fact.sha256.hex

@@ -132,8 +132,9 @@ class FileFact:
     """One file that the wheels do not answer for.
 
     ``root`` is ``library`` (path relative to site-packages), ``scripts``, ``headers`` (relative to the include
-    folder), ``data`` (relative to the prefix), or ``path``: startup code in another folder of the search path, which
-    begins the path (``PYTHONPATH/sitecustomize.py``). ``mode`` is ``0755`` or ``0644``. ``expected`` is what RECORD says, ``detail`` a few words for people.
+    folder), ``data`` (relative to the prefix), or ``path``: startup code in another folder of the search path,
+    which begins the path (``PYTHONPATH/sitecustomize.py``). ``mode`` is ``0755`` or ``0644``. ``expected`` is what
+    RECORD says, ``detail`` a few words for people.
     """
 
     path: str

@@ -16,7 +16,7 @@ from envguard.formats.record import dump_rows
 from envguard.model.digest import Digest
 from envguard.model.facts import FileFact, FileKind, SharedPath
 from envguard.model.target import Level
-from tests.adapters.small import ALL, Small, install, wheels
+from tests.adapters.small import ALL, MINOR, Small, install, wheels
 from tests.builders import wheel
 
 
@@ -515,6 +515,48 @@ def test_several_libraries(small: Small, tmp_path: Path) -> None:
     assert [one.library for one in looked.distributions if one.name == "toy"] == [0, 1]
     (other / "toy/cli.py").write_bytes(b"evil")
     assert ("modified", "toy/cli.py") in small.kinds(layout=layout)
+
+
+class TestRowsOfOtherFolders:
+    def add(self, small: Small, row: str) -> None:
+        with (small.site / "left-1.0.dist-info/RECORD").open("a") as record:
+            record.write(f"{row},sha256={hashlib.sha256(b'x').hexdigest()},1\n")
+
+    def test_the_library_by_another_name(self, small: Small) -> None:
+        """``lib64`` is a link to ``lib``, or a library of its own."""
+        (small.site / "fast.so").write_bytes(b"x")
+        self.add(small, f"../../../lib64/{MINOR}/site-packages/fast.so")
+        assert small.kinds() == set()
+        (small.site / "fast.so").write_bytes(b"y")
+        assert small.kinds() == {("modified", "fast.so")}
+
+    def test_another_library(self, small: Small, tmp_path: Path) -> None:
+        (small.prefix / "lib64").unlink()
+        other = small.prefix / "lib64" / MINOR / "site-packages"
+        other.mkdir(parents=True)
+        (other / "fast.so").write_bytes(b"y")
+        self.add(small, f"../../../lib64/{MINOR}/site-packages/fast.so")
+        assert small.kinds(layout=small.layout(libraries=(small.site, other))) == {("modified", "fast.so")}
+
+    def test_a_library_that_this_python_does_not_have(self, small: Small) -> None:
+        self.add(small, "../../../lib/python3.2/site-packages/old.py")
+        path = "lib/python3.2/site-packages/old.py"
+        assert small.kinds() == {("missing", path)}
+        (small.prefix / path).parent.mkdir(parents=True)
+        (small.prefix / path).write_bytes(b"y")
+        assert small.kinds() == {("modified", path)}
+
+    @pytest.mark.parametrize(
+        "row", ["../../../../outside.txt", "/etc/hostname", "toy/../../../../../../outside.txt"]
+    )
+    def test_nothing_outside_is_looked_at(self, small: Small, row: str) -> None:
+        (small.prefix.parent / "outside.txt").write_bytes(b"y")
+        self.add(small, row)
+        assert small.kinds() == set()
+
+    def test_below_the_scripts_folder(self, small: Small) -> None:
+        self.add(small, "../../../bin/tools/deep")
+        assert small.kinds() == {("missing", "bin/tools/deep")}
 
 
 def test_a_library_that_is_not_there(small: Small, tmp_path: Path) -> None:
