@@ -13,6 +13,7 @@ from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
 from envguard.model.facts import Facts, FileFact
+from envguard.model.hazards import Seen
 from envguard.model.offer import Offer as Offer
 from envguard.model.roots import Root
 from envguard.model.target import Layout, Level, Target
@@ -44,6 +45,13 @@ class Prober(Protocol):
 
     def content(self, layout: Layout, fact: FileFact) -> BinaryIO:
         """The bytes of a file that a fact tells of, as they are now. OSError."""
+
+
+class Surroundings(Protocol):
+    """Looks around a run, for hazards."""
+
+    def seen(self, layout: Layout) -> Seen:
+        """Torch's own source, the cache folder, variables and the run's code; a look that fails says why."""
 
 
 class Provenance(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from envguard.cli.cache import CACHE
 from envguard.cli.command import Command
 from envguard.cli.demo import DEMO
+from envguard.cli.doctor import DOCTOR
 from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
@@ -19,6 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     ROLLBACK,
     PRUNE,
     EXPLAIN,
+    DOCTOR,
     INSPECT,
     FIND,
     IDENTIFY,

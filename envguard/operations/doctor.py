@@ -1,0 +1,34 @@
+"""``envguard doctor``: which known traps apply to an environment, and to the run that a lock records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envguard.model.facts import Facts
+from envguard.model.hazards import Diagnosis, Topology
+from envguard.model.lock import Lock
+from envguard.model.observed import Value
+from envguard.model.target import Level, Target
+from envguard.planning.hazards import diagnose
+from envguard.ports import Prober, Progress, Surroundings
+
+
+def doctor(
+    lock: Lock | None,
+    target: Target,
+    *,
+    topology: Topology,
+    prober: Prober,
+    surroundings: Surroundings,
+    progress: Progress,
+) -> Diagnosis:
+    """All hazards that apply or may, worst first. Files are not hashed. TargetInvalidError, TargetBrokenError."""
+    facts = prober.facts(target, Level.METADATA, baseline=lambda _: None, progress=progress)
+    return diagnose(_completed(facts, lock), surroundings.seen(prober.layout(target)), topology)
+
+
+def _completed(facts: Facts, lock: Lock | None) -> Facts:
+    """The environment as it is now; what can't be seen of the machine is as the lock's run had it."""
+    if lock is None or isinstance(facts.gpus, Value):
+        return facts
+    return replace(facts, gpus=lock.facts.gpus)
