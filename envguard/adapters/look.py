@@ -36,6 +36,18 @@ class Looked:
     """What is kept for the next look."""
     save: Callable[[], None] = field(default=lambda: None)
     """Keeps it; call it once, when ``kept`` is complete."""
+    settled: Mapping[str, bytes] = field(default_factory=dict)
+    """Digests of the folders that can't change without another digest, by key."""
+
+    def mark(self, module: str) -> str | None:
+        """A text that is another when any file of a top-level folder could have changed; None when none is."""
+        keys = [key for key in self.settled if key.partition("/")[2].partition("/")[0] == module]
+        if self.files is None or not keys or any(not self.settled[key] for key in keys):
+            return None
+        state = hashlib.blake2b(digest_size=16)
+        for key in sorted(keys):
+            state.update(key.encode("utf-8", "surrogateescape") + b"\0" + self.settled[key])
+        return state.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +164,7 @@ class _Look:
             seen=sum(unit.seen for unit in now.units.values()),
             kept=now,
             save=lambda: self._save(details, changed=bool(jobs)),
+            settled={key: lasting(unit, self._stamp) for key, unit in walk.units.items()},
         )
 
     def _jobs(self, claims: Claims | None) -> list[Job]:

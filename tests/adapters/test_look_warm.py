@@ -114,6 +114,31 @@ class TestWhatIsSaved:
         assert work.hashed == []
 
 
+class TestMark:
+    """What others may keep things behind."""
+
+    def test_of_a_folder_that_did_not_change(self, warm: Small) -> None:
+        mark = warm.look().mark("toy")
+        assert mark is not None
+        assert warm.look().mark("toy") == mark != warm.look().mark("common")
+
+    def test_a_change_below_gives_another(self, warm: Small) -> None:
+        (warm.site / "toy/deep").mkdir()
+        (warm.site / "toy/deep/x").write_bytes(b"")
+        settle()
+        before = warm.look().mark("toy")
+        (warm.site / "toy/deep/x").write_bytes(b"y")
+        settle()
+        assert warm.look().mark("toy") not in (before, None)
+
+    def test_none_where_it_could_change_unseen(self, warm: Small) -> None:
+        (warm.site / "toy/cli.py").touch()
+        assert warm.look().mark("toy") is None
+        assert warm.look().mark("common") is not None
+        assert warm.look().mark("none") is None
+        assert warm.look(Level.METADATA).mark("common") is None
+
+
 class TestTime:
     def test_same_size_and_time_put_back(self, warm: Small) -> None:
         file = warm.site / "toy/__init__.py"
