@@ -47,7 +47,7 @@ def _restore(options: argparse.Namespace) -> int:
     around = wiring.surroundings()
     lock = wiring.lock(options, around)
     where = wiring.sources(around, options.find_links, offline=options.offline)
-    with output.Bars(quiet=options.quiet) as progress:
+    with wiring.index(where) as index, output.Bars(quiet=options.quiet) as progress:
         result = restore(
             lock,
             target=options.target.absolute() if options.target else None,
@@ -58,7 +58,8 @@ def _restore(options: argparse.Namespace) -> int:
             policy=around.settings.policy,
             today=wiring.today(),
             store=wiring.store(),
-            index=wiring.index(where),
+            index=index,
+            reader=None if options.offline else wiring.reader(index, progress),
             installer=wiring.installer(),
             prober=wiring.prober(around),
             environments=wiring.environments(),

@@ -24,6 +24,8 @@ class MarkedWheel:
     sha256: Digest
     size: int
     record: Digest
+    rebuilt: bool = False
+    """It was rebuilt from installed files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def dump(marker: Marker) -> bytes:
                 "sha256": str(wheel.sha256),
                 "size": wheel.size,
                 "record": str(wheel.record),
+                **({"rebuilt": True} if wheel.rebuilt else {}),
             }
             for name, wheel in sorted(marker.wheels.items())
         },
@@ -69,5 +72,6 @@ def load(content: bytes) -> Marker:
 def _wheel(name: str, entry: object) -> MarkedWheel:
     match entry:
         case {"filename": str(filename), "sha256": str(sha256), "size": int(size), "record": str(record)}:
-            return MarkedWheel(filename, Digest.parse(sha256), size, Digest.parse(record))
+            rebuilt = isinstance(entry, dict) and entry.get("rebuilt") is True
+            return MarkedWheel(filename, Digest.parse(sha256), size, Digest.parse(record), rebuilt)
     raise ValueError(f"{name}: no filename, sha256, size or record")

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from envguard.errors import EnvguardError, IndexAnswerError
 from envguard.formats.record import load_rows
+from envguard.model.distribution import Distribution
 from envguard.model.facts import Facts
 from envguard.model.lock import Lock
 from envguard.model.observed import Value
 from envguard.model.offer import Offer
 from envguard.model.target import Level, Target
+from envguard.model.wheel_facts import Part
 from envguard.operations.parallel import each
 from envguard.operations.recorded import baseline_of
 from envguard.planning import pythons
+from envguard.planning.obtain import Problem, obtain, same_record_candidates
 from envguard.planning.pythons import Python
-from envguard.planning.restore import AtHand, Unpacked, recorded_distributions, unsupplied
-from envguard.ports import Baseline, Environments, Index, Installer, Prober, Progress, Store
+from envguard.planning.restore import (
+    AtHand,
+    Unpacked,
+    recorded_distributions,
+    searched_by_record,
+    unsupplied,
+)
+from envguard.ports import Baseline, Environments, Index, Installer, Prober, Progress, Store, WheelReader
 
 _OFFLINE = frozenset({"find-links", "archive"})
 
@@ -35,14 +44,22 @@ def look_around(
     prober: Prober,
     environments: Environments,
     progress: Progress,
+    reader: WheelReader | None = None,
 ) -> AtHand:
-    """What the store holds, what sources offer, which Pythons and what machine this is."""
+    """What the store holds, what sources offer, which Pythons and what machine this is.
+
+    ``reader`` looks into wheels of other bytes than the recorded ones, where nothing else is left.
+    """
     held = frozenset(store.digests())
-    offers, unasked = _offers(index, unsupplied(lock, held, without), offline, progress)
+    names = unsupplied(lock, held, without)
+    if reader is not None:
+        names += searched_by_record(lock, held, without)
+    offers, unasked = _offers(index, names, offline, progress)
     found, machine = _pythons(lock, python, installer, prober, progress)
     return AtHand(
         held=held,
         offers=offers,
+        records={} if reader is None else _same_records(lock, offers, reader, progress),
         unasked=unasked,
         pythons=found,
         looked=str(python) if python else installer.looked(),
@@ -70,6 +87,32 @@ def _offers(
         {name: offers for name, (offers, _) in answers.items()},
         {name: reason for name, (_, reason) in answers.items() if reason is not None},
     )
+
+
+def _same_records(
+    lock: Lock, offers: Mapping[str, Sequence[Offer]], reader: WheelReader, progress: Progress
+) -> dict[str, tuple[Offer, ...]]:
+    """For what no source has by its sha256: offers whose RECORD has the recorded fingerprint."""
+    lost = [
+        entry
+        for entry in recorded_distributions(lock)
+        if entry.name in offers and isinstance(obtain(entry, frozenset(), offers[entry.name]), Problem)
+    ]
+
+    def search(entry: Distribution) -> tuple[Offer, ...]:
+        candidates = same_record_candidates(entry, offers[entry.name])
+        return tuple(offer for offer in candidates if _has_record(entry, offer, reader))[:1]
+
+    found = each(search, lost, progress, "look into other wheels", "distributions")
+    return {entry.name: same for entry, same in zip(lost, found, strict=True) if same}
+
+
+def _has_record(entry: Distribution, offer: Offer, reader: WheelReader) -> bool:
+    try:
+        prints = reader.read(offer, frozenset({Part.RECORD})).content.fingerprints
+    except EnvguardError:
+        return False
+    return any((one.record, one.record_data) == (entry.record, entry.record_data) for one in prints)
 
 
 def _pythons(

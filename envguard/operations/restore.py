@@ -23,7 +23,7 @@ from envguard.operations.preflight import look_around
 from envguard.operations.prove import Proof, prove
 from envguard.planning.obtain import Problem, ProblemKind
 from envguard.planning.restore import Plan, plan_restore
-from envguard.ports import Environments, Index, Installer, Prober, Progress, Store
+from envguard.ports import Environments, Index, Installer, Prober, Progress, Store, WheelReader
 
 NOT_BUILT = (
     "the compile cache is not put back: the first start will compile",
@@ -64,12 +64,14 @@ def restore(
     prober: Prober,
     environments: Environments,
     progress: Progress,
+    reader: WheelReader | None = None,
 ) -> RestoreResult:
     """Build the environment of a lock, prove it, and make ``target`` lead to it.
 
     ``target`` None: the link ``current`` beside the lock's environments. ``without``: canonical names, or paths of
     recorded files, to leave out. ``offline``: only the store and find-links folders count. ``python``: the
-    interpreter to build with, instead of those found.
+    interpreter to build with, instead of those found. ``reader``: looks for the recorded files in wheels of other
+    bytes, where no source has the recorded ones.
     An environment that drifts from the lock, twice, is not kept: the report says why, and nothing is switched.
     NotObtainableError or OtherBytesError (what no source has), UsageError (the target), UvUnsuitableError,
     IndexUnreachableError, InstallFailedError, InUseError.
@@ -88,6 +90,7 @@ def restore(
         prober=prober,
         environments=environments,
         progress=progress,
+        reader=reader,
     )
     plan = plan_restore(lock, lock_id(lock), at_hand, without)
     if plan_only:
@@ -207,7 +210,9 @@ class _Builder:
         seen = proof.observed.distributions
         records = {entry.name: entry.record for entry in (seen.value if isinstance(seen, Value) else ())}
         wheels = {
-            step.name: marker.MarkedWheel(step.filename, step.sha256, path.stat().st_size, record)
+            step.name: marker.MarkedWheel(
+                step.filename, step.sha256, path.stat().st_size, record, rebuilt=step.rebuilt
+            )
             for path, step in zip(self.wheels, self.plan.steps, strict=True)
             if (record := records.get(step.name)) is not None
         }

@@ -12,6 +12,8 @@ from envguard.model.distribution import Distribution, Evidence, Wheel
 from envguard.model.offer import Offer
 from envguard.planning import wheel_names
 
+_MOST_CANDIDATES = 8
+
 
 class ProblemKind(Enum):
     """What kind of thing stands in the way."""
@@ -53,21 +55,41 @@ class Step:
     offers: tuple[Offer, ...] = ()
     """Where to get it, best first; none when the store holds it."""
     notes: tuple[str, ...] = ()
+    rebuilt: bool = False
+    """It is one that was rebuilt from installed files: the same record fingerprint, bytes of its own."""
+
+
+def is_held(entry: Distribution, held: AbstractSet[Digest]) -> bool:
+    """Whether the store can supply a distribution: with its wheel, or with one rebuilt from its files."""
+    return bool({entry.wheel.sha256, entry.wheel.rebuilt} & held)
 
 
 def obtain(
-    entry: Distribution, held: AbstractSet[Digest], offers: Sequence[Offer], unasked: str | None = None
+    entry: Distribution,
+    held: AbstractSet[Digest],
+    offers: Sequence[Offer],
+    unasked: str | None = None,
+    records: Sequence[Offer] = (),
 ) -> Step | Problem:
-    """One distribution's step, or why there is none. ``unasked``: why its offers could not be had."""
+    """One distribution's step, or why there is none.
+
+    ``unasked``: why its offers could not be had. ``records``: offers of other bytes with its record fingerprint.
+    """
     wheel = entry.wheel
     if wheel.sha256 is None:
-        return _problem(entry, _why_unknown(entry))
+        same = _same_record(entry, offers, records)
+        return same or _source_kept(entry, held) or _problem(entry, _why_unknown(entry))
     if wheel.sha256 in held:
         return _from_archive(entry, wheel, wheel.sha256)
+    if wheel.rebuilt is not None and wheel.rebuilt in held:
+        return _from_archive(entry, wheel, wheel.rebuilt)
     candidates = _candidates(wheel, wheel.sha256, offers)
     if candidates:
         return _from_offers(entry, wheel, wheel.sha256, candidates, offers)
     others = _other_bytes(wheel, wheel.sha256, offers)
+    same = _same_record(entry, offers, records)
+    if same is not None:
+        return same
     if others:
         reason = "; ".join(_served_otherwise(offer, wheel.sha256) for offer in others)
         hint = "take the recorded bytes from another source: --find-links FOLDER, or a store that holds them"
@@ -80,7 +102,13 @@ def _from_archive(entry: Distribution, wheel: Wheel, sha256: Digest) -> Step | P
         return _problem(entry, "the store holds its bytes, but the lock doesn't say the wheel's filename")
     if not wheel_names.fits(wheel.filename, entry.name, entry.version):
         return _misnamed(entry, wheel.filename)
-    return Step(entry.name, entry.version, wheel.filename, sha256, wheel.size, "archive")
+    if sha256 != wheel.rebuilt:
+        return Step(entry.name, entry.version, wheel.filename, sha256, wheel.size, "archive")
+    known = " (the recorded wheel is not in the store)" if wheel.sha256 != sha256 else ""
+    note = f"{entry.name}: rebuilt from its installed files when the lock was made{known}"
+    return Step(
+        entry.name, entry.version, wheel.filename, sha256, wheel.size, "archive", notes=(note,), rebuilt=True
+    )
 
 
 def _from_offers(
@@ -95,6 +123,45 @@ def _from_offers(
         notes.append(f"{filename} is yanked{f': {first.yanked}' if first.yanked else ''}")
     size = wheel.size if wheel.size is not None else first.size
     return Step(entry.name, entry.version, filename, sha256, size, first.source, tuple(candidates), tuple(notes))
+
+
+def same_record_candidates(entry: Distribution, offers: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Offers that may hold the recorded files in other bytes; only those whose sha256 is stated."""
+    if entry.record is None:
+        return ()
+    fitting = [
+        offer
+        for offer in offers
+        if offer.sha256 is not None
+        and offer.sha256 != entry.wheel.sha256
+        and wheel_names.fits(offer.filename, entry.name, entry.version)
+    ]
+    if entry.wheel.filename is not None:
+        # RECORD holds the hash of WHEEL, which names the tags: of other tags there can be no same one
+        fitting = [offer for offer in fitting if _named(entry.wheel, offer)]
+    return tuple(fitting[:_MOST_CANDIDATES])
+
+
+def _same_record(entry: Distribution, offers: Sequence[Offer], records: Sequence[Offer]) -> Step | None:
+    """Another file with the same files inside: a wheel that was zipped anew, say."""
+    for offer in records:
+        if offer.sha256 is None or not wheel_names.fits(offer.filename, entry.name, entry.version):
+            continue
+        note = (
+            f"{entry.name}: OTHER BYTES: no source has the recorded wheel ({entry.wheel.sha256 or 'unknown'}); "
+            f"taken: {offer.filename} of {offer.source} ({offer.sha256}), whose RECORD names the same files"
+        )
+        return Step(
+            entry.name,
+            entry.version,
+            offer.filename,
+            offer.sha256,
+            offer.size,
+            offer.source,
+            tuple(one for one in offers if one == offer) or (offer,),
+            (note,),
+        )
+    return None
 
 
 def _candidates(wheel: Wheel, sha256: Digest, offers: Sequence[Offer]) -> list[Offer]:
@@ -131,6 +198,23 @@ def _problem(entry: Distribution, reason: str) -> Problem:
     hint = f"leave it out with --without {entry.name}, or give a folder that holds its wheel: --find-links FOLDER"
     if entry.wheel.sha256 is None:
         hint = f"leave it out with --without {entry.name}"
+    return Problem(ProblemKind.NO_SOURCE, entry.name, reason, hint)
+
+
+def _source_kept(entry: Distribution, held: AbstractSet[Digest]) -> Problem | None:
+    """An editable install whose folder is in the store: it is named, and nothing is built from it."""
+    origin = entry.origin
+    if origin is None or origin.archive is None or origin.archive not in held:
+        return None
+    commit = f" at commit {origin.commit[:10]}" if origin.commit else ""
+    reason = (
+        f"it was an editable install{commit}; its files are in the store as {origin.archive}, "
+        "and a restore builds nothing"
+    )
+    hint = (
+        f"restore with --without {entry.name}, put the files back with "
+        f"`envguard store get {origin.archive} FOLDER`, and install them: uv pip install --no-deps -e FOLDER"
+    )
     return Problem(ProblemKind.NO_SOURCE, entry.name, reason, hint)
 
 

@@ -15,7 +15,7 @@ from envguard.model.observed import Absent, Value
 from envguard.model.offer import Offer
 from envguard.planning.loose_files import FileStep, file_steps, modes
 from envguard.planning.machine import machine_problems
-from envguard.planning.obtain import Problem, ProblemKind, Step, obtain
+from envguard.planning.obtain import Problem, ProblemKind, Step, is_held, obtain
 from envguard.planning.pythons import Python, choose
 
 _UNPACKED = 3
@@ -42,6 +42,8 @@ class AtHand:
     """Objects of the store."""
     offers: Mapping[str, Sequence[Offer]] = field(default_factory=dict)
     """By canonical name; only for distributions that the store can't supply (``unsupplied``)."""
+    records: Mapping[str, Sequence[Offer]] = field(default_factory=dict)
+    """Canonical name → offers of other bytes whose RECORD was read, and has the recorded fingerprint."""
     unasked: Mapping[str, str] = field(default_factory=dict)
     """Canonical name → why its offers could not be had."""
     pythons: Sequence[Python] = ()
@@ -92,7 +94,13 @@ def plan_restore(lock: Lock, lock_id: str, at_hand: AtHand, without: AbstractSet
     """Decide every step. ``without``: canonical names, or paths of recorded files as shown, to leave out."""
     distributions, facts = recorded_distributions(lock), _recorded_files(lock)
     outcomes = [
-        obtain(entry, at_hand.held, at_hand.offers.get(entry.name, ()), at_hand.unasked.get(entry.name))
+        obtain(
+            entry,
+            at_hand.held,
+            at_hand.offers.get(entry.name, ()),
+            at_hand.unasked.get(entry.name),
+            at_hand.records.get(entry.name, ()),
+        )
         for entry in distributions
         if entry.name not in without
     ]
@@ -134,7 +142,20 @@ def unsupplied(lock: Lock, held: AbstractSet[Digest], without: AbstractSet[str])
     return tuple(
         entry.name
         for entry in recorded_distributions(lock)
-        if entry.name not in without and entry.wheel.sha256 is not None and entry.wheel.sha256 not in held
+        if entry.name not in without and entry.wheel.sha256 is not None and not is_held(entry, held)
+    )
+
+
+def searched_by_record(lock: Lock, held: AbstractSet[Digest], without: AbstractSet[str]) -> tuple[str, ...]:
+    """Distributions of unknown wheels that nothing can supply but a wheel with the same RECORD."""
+    return tuple(
+        entry.name
+        for entry in recorded_distributions(lock)
+        if entry.name not in without
+        and entry.wheel.sha256 is None
+        and entry.record is not None
+        and (entry.origin is None or entry.origin.kind == "archive")
+        and not is_held(entry, held)
     )
 
 

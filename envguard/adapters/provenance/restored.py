@@ -29,4 +29,10 @@ class Restored:
             return None
         if not wheel_names.fits(marked.filename, distribution.name, distribution.version):
             return None
-        return Wheel(filename=marked.filename, sha256=marked.sha256, size=marked.size, evidence=Evidence.RESTORED)
+        return Wheel(
+            filename=marked.filename,
+            sha256=marked.sha256,
+            size=marked.size,
+            evidence=Evidence.RESTORED,
+            rebuilt=marked.sha256 if marked.rebuilt else None,
+        )
