@@ -31,7 +31,6 @@ def _parser(only: str | None) -> argparse.ArgumentParser:
         description="Record the environment of a known-good run, verify it, name what differs, rebuild it.",
         epilog="Exit codes: 0 match, 1 drift, 2 usage or invalid input, 3 could not, 4 unknown, 70 bug.",
         allow_abbrev=False,
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=16),
     )
     parser.add_argument("--version", action="version", version=f"envguard {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

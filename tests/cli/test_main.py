@@ -39,7 +39,7 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
 def test_help_lists_every_command() -> None:
     shown = run("--help").stdout
     for command in COMMANDS:
-        assert re.search(rf"^    {command.name} ", shown, re.M), command.name
+        assert re.search(rf"^    {command.name}\s", shown, re.M), command.name
         assert run(command.name, "--help").returncode == 0
 
 
