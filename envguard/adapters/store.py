@@ -125,6 +125,27 @@ class DirectoryStore:
         except OSError as error:
             raise self._folder.fault(error) from None
 
+    def remove_unrenewed(self, digest: Digest, kept: float) -> bool:
+        """Forget an object unless it was put again after ``kept`` (see there); whether it was removed. StoreError.
+
+        It is moved away, looked at and only then deleted: whoever puts it meanwhile either renewed it before,
+        which is seen, or finds it gone and writes it anew.
+        """
+        self._folder.prepare()
+        there, away = self.path(digest), self._folder.temporary / f"{digest.hex}.{secrets.token_hex(4)}"
+        try:
+            there.rename(away)
+            if away.lstat().st_mtime > kept:
+                away.rename(there)
+                return False
+            away.unlink()
+            files.sync_folder(self._folder.objects)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._folder.fault(error) from None
+        return True
+
     def set_aside(self, digest: Digest) -> Path:
         """Move a damaged object out of the way, to ``set-aside``, and say where it is. ObjectMissingError."""
         self._folder.prepare()
@@ -141,11 +162,10 @@ class DirectoryStore:
     def _keep(self, handle: int, path: Path, digest: Digest, length: int) -> None:
         """The last steps, in the order that survives a power cut: length, sync, rename, sync of the folder."""
         there = self.path(digest)
-        if self._is_whole(digest):
-            # A collector that counts ages must see that the object was asked for again.
-            with contextlib.suppress(OSError):
-                os.utime(there)
-        else:
+        # A collector that counts ages must see that the object was asked for again, before it is relied on.
+        with contextlib.suppress(OSError):
+            os.utime(there)
+        if not self._is_whole(digest):
             if os.fstat(handle).st_size != length:
                 raise OSError(None, f"{os.fstat(handle).st_size} bytes reached the disk of {length}")
             os.fchmod(handle, 0o444)

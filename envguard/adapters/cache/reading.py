@@ -79,7 +79,7 @@ def read_cache(
     """Look at a cache. ``now``: seconds since 1970. Nothing is followed out of it, nothing loaded or raised.
 
     ``texts``: read the entries too, which tells their devices and what they were keyed with; without it only
-    names, and whether each entry ends as a pickle does.
+    names, and whether each entry ends as a pickle does; what isn't keys is not measured.
     """
     try:
         root = folder.stat()
@@ -92,7 +92,7 @@ def read_cache(
         return Reading(Unobserved(f"{folder}: {problem.strerror}"))
     seen = _Seen(now, limits or Limits(), texts)
     keys = _keys(folder, triton, seen)
-    partly = _others(folder, seen)
+    partly = _others(folder, seen) if texts else ()
     written = _being_written(folder, seen)
     return Reading(
         keys=keys,
