@@ -104,11 +104,13 @@ def predict(recorded: Facts, observed: Facts, devices: Sequence[str] = ()) -> Pr
     """Hold factors and keys against each other. ``devices``: what the run will use, where that is said."""
     keys = value_or_none(recorded.keys)
     there = value_or_none(observed.keys)
-    changes = tuple(_changes(recorded, observed))
+    every = tuple(_changes(recorded, observed))
     whole = frozenset(there.names) - frozenset(there.damaged) if there is not None else frozenset()
     damaged = frozenset(there.damaged) if there is not None else frozenset()
     named = {entry.device: entry.keys for entry in keys.devices} if keys is not None else {}
     wanted = list(named) if not devices else list(devices)
+    # on a login node threads and GPUs are others: that is no matter of keys that don't hold them
+    changes = tuple(change for change in every if not wanted or any(map(change.concerns, wanted)))
     return Prediction(
         devices=tuple(
             _device(device, named.get(device, ()), whole, damaged, changes, observed) for device in wanted

@@ -45,7 +45,8 @@ class Explained:
             return 1
         if self.prediction is None:
             return 0
-        if self.prediction.hits < self.prediction.recorded or self.prediction.changes:
+        unwarmed = any(not device.recorded for device in self.prediction.devices)
+        if unwarmed or self.prediction.changes or self.prediction.hits < self.prediction.recorded:
             return 1
         return 4 if self.prediction.unseen or isinstance(self.observed.keys, Unobserved) else 0
 

@@ -43,6 +43,7 @@ def test_order_of_telling() -> None:
         "driver",
         "gpus",
         "variables",
+        "compile-cache",
         "code",
         "live-torch",
     ]

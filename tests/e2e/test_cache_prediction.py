@@ -406,7 +406,7 @@ def test_prediction_is_outcome(started: Started, name: str) -> None:
     expected, named = ROWS[name][1:]
     outcome = started[name].result()
     why = next((device.why for device in outcome.prediction.devices if device.why), None)
-    print(
+    print(  # noqa: T201 - the table, with -s
         f"\n{name:<36} predicted {outcome.prediction.hits} of {RECORDED}, "
         f"hit {outcome.answer['hits']}{f'   ({why})' if why else ''}"
     )
@@ -426,7 +426,7 @@ def test_what_the_workload_decides_is_explained_after_the_run(ground: Ground, st
     keys = ground.recorded.keys.value
     traced = trace(outcome.events, keys.graphs, keys.names)
     told = [difference for one in traced.explanations for difference in one.differences]
-    print(f"\n{name:<36} not visible from outside; after the run: {told[0]}")
+    print(f"\n{name:<36} not visible from outside; after the run: {told[0]}")  # noqa: T201
     assert WORKLOADS[name][1] in [difference.component for difference in told], told
     assert not any(one.recorded for one in traced.explanations)
 

@@ -11,8 +11,10 @@ import pytest
 
 from envguard.cli.output import NoProgress
 from envguard.errors import SnapshotRefusedError
+from envguard.formats.cache_trace import load_graphs
 from envguard.formats.lockfile import write_lock
 from envguard.formats.record import load_rows
+from envguard.model.cache import CacheKeys, Component, DeviceKeys, Graph, KeySource
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Row, Wheel
 from envguard.model.drift import Outcome
@@ -181,3 +183,15 @@ def test_a_snapshot_looks_at_files() -> None:
     prober = SaidProber(facts())
     take(facts(), prober=prober)
     assert prober.asked == [Level.FAST]
+
+
+def test_what_the_graphs_of_a_cache_are_made_of_is_kept_as_hashes() -> None:
+    store = MemoryStore()
+    graph = Graph("f" + "a" * 51, {"cache_key_tag": Component("b" * 51, "a text")})
+    keys = CacheKeys(KeySource.FOUND, (DeviceKeys("cpu", (f"fxgraph/{graph.key}",)),), graphs=(graph,))
+    recorded = take(facts(keys=Value(keys)), store=store).lock.facts.keys
+    assert isinstance(recorded, Value)
+    assert recorded.value.components is not None
+    content = store.read(recorded.value.components)
+    assert load_graphs(content) == (graph,)
+    assert b"a text" not in content
