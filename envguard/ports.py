@@ -89,8 +89,8 @@ class TendedStore(Store, Protocol):
     def kept(self, digest: Digest) -> float:
         """When it was last put, in seconds since 1970. ObjectMissingError."""
 
-    def remove(self, digest: Digest) -> None:
-        """Forget an object; none there is no error. StoreError."""
+    def remove_unrenewed(self, digest: Digest, kept: float) -> bool:
+        """Forget an object unless it was put again after ``kept``; whether it was removed. StoreError."""
 
     def set_aside(self, digest: Digest) -> Path:
         """Move a damaged object out of the way, and say where it is. ObjectMissingError."""

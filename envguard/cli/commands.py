@@ -6,9 +6,11 @@ from envguard.cli.cache import CACHE
 from envguard.cli.command import Command
 from envguard.cli.demo import DEMO
 from envguard.cli.doctor import DOCTOR
+from envguard.cli.export import EXPORT
 from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
+from envguard.cli.store import STORE
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
 
 COMMANDS: tuple[Command, ...] = (
@@ -19,6 +21,8 @@ COMMANDS: tuple[Command, ...] = (
     LIST,
     ROLLBACK,
     PRUNE,
+    STORE,
+    EXPORT,
     EXPLAIN,
     DOCTOR,
     INSPECT,
