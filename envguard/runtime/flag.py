@@ -89,7 +89,7 @@ def per_thread(module: Any, count: Callable[[], None]) -> str:
             "nothing was changed. Run with ENVGUARD_GUARD=observe, or one process per GPU." % module.__file__
         )
     if found == "process":
-        replaced = [(function, _replacement(module, source, function)) for function in _readers(module)]
+        replaced = [(function, _replacement(module, source, name)) for name, function in _readers(module)]
         _check_tracer(module)
         setattr(module, _PLACE, THREAD)
         for function, code in replaced:
@@ -172,9 +172,9 @@ def _dumped(known: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
     return dumped
 
 
-def _readers(module: Any) -> list[Any]:
+def _readers(module: Any) -> list[tuple[str, Any]]:
     names = ("is_fx_tracing", "is_fx_symbolic_tracing")
-    return [vars(module)[name] for name in names if name in vars(module)]
+    return [(name, vars(module)[name]) for name in names if name in vars(module)]
 
 
 class _ByThread(ast.NodeTransformer):
@@ -187,14 +187,13 @@ class _ByThread(ast.NodeTransformer):
         return ast.copy_location(ast.Attribute(value=place, attr="tracing", ctx=ast.Load()), node)
 
 
-def _replacement(module: Any, source: str, function: Any) -> types.CodeType:
+def _replacement(module: Any, source: str, name: str) -> types.CodeType:
     """The function's code with the flag by thread. The function itself stays, with all who hold it by name."""
-    name = getattr(function, "__name__", "?")
     definition = next(
         node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name
     )
     as_written = _compiled(definition, module)
-    code = getattr(function, "__code__", None)
+    code = getattr(vars(module)[name], "__code__", None)
     if code is None or (code.co_code, code.co_names) != (as_written.co_code, as_written.co_names):
         raise GuardRefusedError("%s.%s was replaced by something else; nothing was changed" % (MODULE, name))
     return _compiled(ast.fix_missing_locations(_ByThread().visit(definition)), module)

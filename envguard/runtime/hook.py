@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.machinery
 import os
 import sys
-import threading
+from _thread import _local  # threading would bring half the standard library into every start
 
 TYPE_CHECKING = False  # typing is not imported: this file is loaded at every start
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Awaiting:
     def __init__(self) -> None:
         self.wanted: dict[str, Callable[[Any], None]] = {}
         self.lends = False
-        self._here = threading.local()
+        self._here = _local()
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Spec:
         """The spec of an awaited module as the other finders have it, told to call back after execution."""
