@@ -200,27 +200,32 @@ class _Search:
             nearest = nearest or _difference(distribution, facts)
         if faults:
             return _unread(candidates, faults[0], exact, cost)
-        return _Answer(remark=f"no file of an index has this RECORD; {nearest}", cost=cost)
+        sdist = self._sdist(distribution)
+        built = f"; it may have been built from {sdist}" if sdist else ""
+        return _Answer(remark=f"no file of an index has this RECORD; {nearest}{built}", cost=cost)
 
     def _unlisted(self, distribution: Distribution) -> str:
         """An index without a fitting wheel: was it built?"""
         name, version = distribution.name, distribution.version
-        try:
-            sdists = self.index.sdists(name)
-        except EnvguardError:
-            sdists = ()
-        fitting = [one for one in sdists if wheel_names.fits_sdist(one.filename, name, version)]
-        if fitting:
-            digest = f" {fitting[0].sha256}" if fitting[0].sha256 else ""
-            return (
-                f"built from its sdist, it seems: index {fitting[0].source} has no wheel of {version} for this "
-                f"Python, and lists {fitting[0].filename}{digest}"
-            )
+        sdist = self._sdist(distribution)
+        if sdist is not None:
+            return f"built from its sdist, it seems: no index has a wheel of it for this Python, one lists {sdist}"
         return f"no index lists a wheel of {name} {version} for this Python and platform"
+
+    def _sdist(self, distribution: Distribution) -> str | None:
+        """The sdist of its version that an index lists, with what it says of its bytes."""
+        try:
+            sdists = self.index.sdists(distribution.name)
+        except EnvguardError:
+            return None
+        for one in sdists:
+            if wheel_names.fits_sdist(one.filename, distribution.name, distribution.version):
+                return f"{one.filename} {one.sha256}" if one.sha256 else one.filename
+        return None
 
 
 def _public(offer: Offer, facts: WheelFacts, candidates: Sequence[Offer]) -> Offer:
-    """An index of the network that lists the very bytes of a folder's file: locks are read on other machines too."""
+    """An index that lists the very bytes of a folder's file: locks are read on other machines too."""
     listed = [one for one in candidates if one.sha256 is not None and one.sha256 == facts.sha256]
     return listed[0] if listed else offer
 

@@ -164,7 +164,7 @@ def test_no_wheel_and_an_sdist_is_built_from_it(place: Place) -> None:
     )
     looking, found = place.look(place.world.wheel())
     assert found == {}
-    assert "built from its sdist, it seems: index default has no wheel" in (looking.remark("idna") or "")
+    assert "built from its sdist, it seems: no index has a wheel" in (looking.remark("idna") or "")
     assert f"idna-3.10.tar.gz sha256:{'a' * 64}" in (looking.remark("idna") or "")
 
 
