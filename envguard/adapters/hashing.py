@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from envguard.planning.held import Seen
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
 LARGE = 1 << 20
 """Bytes from which a file is worth a thread: below it, two threads are slower than one (measured)."""
-_PIECE = 1 << 20
+SHA256 = frozenset({"sha256"})
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -53,13 +56,10 @@ def see(wanted: Wanted) -> Seen:
     except OSError as problem:
         return _see_link(wanted) or Seen({}, problem.strerror or str(problem))
     try:
+        if wanted.size < LARGE and wanted.algorithms == SHA256:
+            return Seen({"sha256": hashlib.sha256(_read_all(handle)).hexdigest()})
         states = [hashlib.new(name, usedforsecurity=False) for name in wanted.algorithms]
-        if wanted.size < LARGE:
-            while piece := os.read(handle, LARGE):
-                for state in states:
-                    state.update(piece)
-        else:
-            _update_large(handle, states)
+        _update(handle, states)
     except OSError as problem:
         return Seen({}, problem.strerror or str(problem))
     finally:
@@ -67,48 +67,52 @@ def see(wanted: Wanted) -> Seen:
     return Seen({state.name: state.hexdigest() for state in states})
 
 
-def see_all(wanted: Sequence[Wanted], done: Callable[[int], None]) -> list[Seen]:
-    """Digest files, in their order; two threads share the large ones. ``done`` is told how many are."""
-    results: list[Seen | None] = [None] * len(wanted)
-    large = []
-    for number, one in enumerate(wanted):
-        if one.size >= LARGE:
-            large.append(number)
-        else:
-            results[number] = see(one)
-            if number % 256 == 0:
-                done(number - len(large))
-    large.sort(key=lambda number: -wanted[number].size)
-    for number, seen in zip(large, _in_two_threads([wanted[number] for number in large]), strict=True):
-        results[number] = seen
-    done(len(wanted))
-    return [seen if seen is not None else Seen({}, "not read") for seen in results]
+class LargeFiles:
+    """Large files, digested by two threads while the rest is looked at: hashing lets other threads run."""
+
+    def __init__(self, wanted: Iterable[Wanted]) -> None:
+        self._wanted = sorted(wanted, key=lambda one: -one.size)
+        self._threads: ThreadPoolExecutor | None = None
+        self._results: dict[Wanted, Future[Seen]] = {}
+
+    def __enter__(self) -> LargeFiles:
+        if self._wanted and (os.cpu_count() or 1) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._threads = ThreadPoolExecutor(2)
+            self._results = {one: self._threads.submit(see, one) for one in self._wanted}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def see(self, wanted: Wanted) -> Seen:
+        """The digest of one of them, waited for; of any other file, made now."""
+        result = self._results.get(wanted)
+        return see(wanted) if result is None else result.result()
 
 
-def _in_two_threads(wanted: Sequence[Wanted]) -> Iterator[Seen]:
-    if len(wanted) < 2 or (os.cpu_count() or 1) < 2:
-        yield from map(see, wanted)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(2) as threads:
-        yield from threads.map(see, wanted)
-
-
-def _update_large(handle: int, states: Iterable[hashlib._Hash]) -> None:
-    piece = memoryview(bytearray(_PIECE))
+def _update(handle: int, states: Iterable[hashlib._Hash]) -> None:
+    piece = memoryview(bytearray(LARGE))
     while count := os.readv(handle, [piece]):
         for state in states:
             state.update(piece[:count])
 
 
-def _read_all(handle: int, cap: int) -> bytes:
+def _read_all(handle: int, cap: int | None = None) -> bytes:
+    """All bytes, or one more than ``cap``. Less than was asked for is the end of a regular file."""
     pieces = []
-    left = cap + 1
-    while left > 0 and (piece := os.read(handle, min(left, LARGE))):
+    left = cap + 1 if cap is not None else None
+    while left is None or left > 0:
+        asked = LARGE if left is None else min(left, LARGE)
+        piece = os.read(handle, asked)
         pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
+        if len(piece) < asked:
+            break
+        if left is not None:
+            left -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _see_link(wanted: Wanted) -> Seen | None:

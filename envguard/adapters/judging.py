@@ -8,17 +8,26 @@ from typing import NamedTuple
 
 from envguard.adapters import compiled
 from envguard.adapters.claims import PLACED, SCRIPTS, Claims, library_key, place_of, split_key
-from envguard.adapters.hashing import Wanted, see_all
+from envguard.adapters.hashing import LARGE, SHA256, LargeFiles, Wanted, see
 from envguard.adapters.scripts import script_facts
 from envguard.adapters.stat_index import Details, FileDetail, UnitKept
 from envguard.adapters.tree import Job
 from envguard.model.facts import FileFact, FileKind
 from envguard.model.target import Layout
-from envguard.planning.held import Claim, Entry, Folder, Seen, library_facts, owners_of, placed_facts, to_hash
+from envguard.planning.held import (
+    Claim,
+    Entry,
+    Folder,
+    Seen,
+    algorithms_of,
+    library_facts,
+    owners_of,
+    placed_facts,
+    to_hash,
+)
 
-_SHA256 = frozenset({"sha256"})
-_CHUNK = 4000
-"""Files whose digests are held in memory at one time."""
+_OFTEN = 256
+"""Files between two words on progress."""
 
 
 class _Ask(NamedTuple):
@@ -54,30 +63,29 @@ class Judge:
     def judge(self, jobs: Sequence[Job], done: Callable[[int, int], None]) -> dict[str, UnitKept]:
         """What each folder came to, by key; ``done`` is told how many files of how many are."""
         total = sum(len(job.unit.entries or ()) for job in jobs)
+        large = {job.key: [ask for ask in self._asks(job, LARGE) if self._known(ask) is None] for job in jobs}
         results: dict[str, UnitKept] = {}
-        before = 0
-
-        def tell(count: int) -> None:
-            done(before + count, total)
-
-        for chunk in _chunks(jobs):
-            results.update(self._judge_chunk(chunk, tell))
-            before += sum(len(job.unit.entries or ()) for job in chunk)
+        count = told = 0
+        with LargeFiles(self._wanted(ask) for asks in large.values() for ask in asks) as threads:
+            for job in sorted(
+                jobs, key=lambda job: bool(large[job.key])
+            ):  # those that must be waited for come last
+                results[job.key] = self._result(
+                    job, {ask.entry[0]: self._see(ask, threads) for ask in self._asks(job)}
+                )
+                count += len(job.unit.entries or ())
+                if count - told >= _OFTEN:
+                    told = count
+                    done(count, total)
+        done(count, total)
         return results
 
-    def _judge_chunk(self, jobs: Sequence[Job], done: Callable[[int], None]) -> Iterator[tuple[str, UnitKept]]:
-        seen: dict[str, dict[str, Seen]] = {job.key: {} for job in jobs}
-        asks = []
-        for ask in (ask for job in jobs for ask in self._asks(job)):
-            known = self._known(ask)
-            if known is None:
-                asks.append(ask)
-            else:
-                seen[ask.key][ask.entry[0]] = known
-        for ask, one in zip(asks, see_all([self._wanted(ask) for ask in asks], done), strict=True):
-            seen[ask.key][ask.entry[0]] = one
-        for job in jobs:
-            yield job.key, self._result(job, seen[job.key])
+    def _see(self, ask: _Ask, threads: LargeFiles) -> Seen:
+        known = self._known(ask)
+        if known is not None:
+            return known
+        wanted = self._wanted(ask)
+        return see(wanted) if wanted.size < LARGE else threads.see(wanted)
 
     def _result(self, job: Job, seen: Mapping[str, Seen]) -> UnitKept:
         claims = self._claims.of(job.key)
@@ -123,16 +131,18 @@ class Judge:
             else:
                 self.pairs.setdefault(key, []).append(found)
 
-    def _asks(self, job: Job) -> Iterator[_Ask]:
-        entries = job.unit.entries or ()
+    def _asks(self, job: Job, least: int = 0) -> Iterator[_Ask]:
+        """The files of a folder, of at least so many bytes, whose digests are needed."""
         if job.unit.problem is not None or job.key == SCRIPTS:
+            return
+        entries = [entry for entry in job.unit.entries or () if entry[1] >= least]
+        if not entries:
             return
         claims = self._claims.of(job.key)
         if job.key == PLACED:
             for entry in entries:
                 if stat.S_ISREG(entry[5]) or stat.S_ISLNK(entry[5]):
-                    named = {claim.digest.partition(":")[0] for claim in claims.get(entry[0], ())}
-                    yield _Ask(job.key, entry, frozenset({"sha256", *named} - {""}))
+                    yield _Ask(job.key, entry, algorithms_of(claims.get(entry[0], ())))
             return
         wanted = to_hash(Folder(split_key(job.key)[1], entries, claims, self._silent))
         for entry in entries:
@@ -149,7 +159,7 @@ class Judge:
 
     def _known(self, ask: _Ask) -> Seen | None:
         """The digest that was had before, if the file's stat is still the same."""
-        if ask.algorithms != _SHA256:
+        if ask.algorithms != SHA256:
             return None
         name, size, modified, changed, inode, _ = ask.entry
         detail = self._details.get(ask.key, {}).get(name)
@@ -207,16 +217,3 @@ def _detail(entry: Entry, seen: Seen | None) -> FileDetail | None:
     if seen is None or "sha256" not in seen.digests:
         return None
     return entry[1], entry[2], entry[3], entry[4], bytes.fromhex(seen.digests["sha256"])
-
-
-def _chunks(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    chunk: list[Job] = []
-    count = 0
-    for job in jobs:
-        chunk.append(job)
-        count += len(job.unit.entries or ())
-        if count >= _CHUNK:
-            yield chunk
-            chunk, count = [], 0
-    if chunk:
-        yield chunk

@@ -50,6 +50,7 @@ _OWN_STARTUP = {
 }
 """sha256 of startup files that make the environment itself: read from what those versions wrote."""
 
+_SHA256 = frozenset({"sha256"})
 _STARTUP_MODULES = ("sitecustomize", "usercustomize")
 _MODULE_ENDINGS = (".py", ".pyc", ".so", ".pyd")
 
@@ -99,19 +100,24 @@ def is_own_script(name: str) -> bool:
     return name in OWN_SCRIPTS or name.startswith("python")
 
 
+def algorithms_of(claims: Sequence[Claim]) -> frozenset[str]:
+    """The hashes that a file's claims, and its fact, need."""
+    if len(claims) <= 1 and (not claims or claims[0].digest.startswith("sha256:") or not claims[0].digest):
+        return _SHA256
+    return frozenset({"sha256", *(claim.digest.partition(":")[0] for claim in claims)} - {""})
+
+
 def to_hash(folder: Folder) -> dict[str, frozenset[str]]:
     """The files of a folder whose digests are needed, and by which algorithms."""
     wanted = {}
+    is_dist_info = folder.path.endswith(".dist-info")
     for name, *_, mode in folder.entries:
-        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        kind = stat.S_IFMT(mode)
+        if kind not in (stat.S_IFREG, stat.S_IFLNK) or (is_dist_info and _is_bookkeeping(folder.path, name)):
             continue
-        claims = folder.claims.get(name)
+        claims = folder.claims.get(name, ())
         if claims or is_startup(folder.path, name) or not _is_silent(folder, name):
-            wanted[name] = frozenset(
-                {"sha256", *(claim.digest.partition(":")[0] for claim in claims or ())} - {""}
-            )
-        if claims and _is_bookkeeping(folder.path, name):
-            del wanted[name]
+            wanted[name] = algorithms_of(claims)
     return wanted
 
 

@@ -37,11 +37,11 @@ class Work(NamedTuple):
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """What a look does, counted."""
     done = Work([], [])
-    see_all, read, listing = hashing.see_all, site.read, site.read_listing
+    see, read, listing = hashing.see, site.read, site.read_listing
 
-    def counted_see(wanted: list[hashing.Wanted], tell: Callable[[int], None]) -> object:
-        done.hashed.extend(one.path for one in wanted)
-        return see_all(wanted, tell)
+    def counted_see(wanted: hashing.Wanted) -> object:
+        done.hashed.append(wanted.path)
+        return see(wanted)
 
     def counted_read(layout: object, library: int, root: int, folder: str) -> object:
         done.parsed.append(folder)
@@ -51,7 +51,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         done.parsed.append(folder)
         return listing(layout, library, folder)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(judging, "see_all", counted_see)
+    monkeypatch.setattr(judging, "see", counted_see)
     monkeypatch.setattr(site, "read", counted_read)
     monkeypatch.setattr("envguard.adapters.claims.read_listing", counted_listing)
     return done
