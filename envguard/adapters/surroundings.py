@@ -30,6 +30,7 @@ _SUPPRESS = "TORCHDYNAMO_SUPPRESS_ERRORS"
 _SKIPPED = frozenset({"node_modules", "site-packages", "build", "dist", "tests", "test", "__pycache__"})
 _MOST_FOLDERS = 1000
 _LARGEST = 1 << 20
+_TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -100,7 +101,7 @@ def _temporary(folder: Path, mounted: Mount | None, environ: Mapping[str, str]) 
     real = Path(os.path.realpath(folder))
     named = (environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name))
     # /var/tmp outlives a restart (file-hierarchy standard), so it doesn't count.
-    above = [Path(os.path.realpath(one)) for one in (*named, "/tmp", "/dev/shm", tempfile.gettempdir())]  # noqa: S108
+    above = [Path(os.path.realpath(one)) for one in (*named, *_TEMPORARY, tempfile.gettempdir())]
     return any(real.is_relative_to(one) for one in above if one != Path("/var/tmp"))  # noqa: S108
 
 

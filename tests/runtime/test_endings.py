@@ -79,7 +79,7 @@ def started(programs: Programs, program: str) -> subprocess.Popen[str]:
         pytest.param("print('ready', flush=True); time.sleep(60)", id="asleep"),
         pytest.param("print('ready', flush=True)\nwhile True: pass", id="busy"),
         pytest.param(
-            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\nprint('ready', flush=True); time.sleep(60)",
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [15])\nprint('ready', flush=True); time.sleep(60)",
             id="main thread deaf",
         ),
     ],

@@ -92,7 +92,8 @@ def test_there_is_one_guard_where_envguard_is_installed_too(programs: Programs) 
     programs.path.append(programs.folder / "other")
 
     ended = programs.run(
-        "import envguard, torch\nfrom envguard.runtime import guard\nprint(envguard.mine, guard.report()['schema'])"
+        "import envguard, torch\nfrom envguard.runtime import guard\n"
+        "print(envguard.mine, guard.report()['schema'])"
     )
 
     assert (ended.out, ended.err) == ("True envguard-run-1\n", "")
@@ -122,7 +123,8 @@ def test_compile_workers_are_let_be(programs: Programs) -> None:
     (worker.parent / "__init__.py").write_text("")
     (worker / "__init__.py").write_text("")
     (worker / "__main__.py").write_text(
-        "from envguard.runtime import guard\nlog = guard.report()\nprint(log['guard']['flag'], log['process']['role'])"
+        "from envguard.runtime import guard\nlog = guard.report()\n"
+        "print(log['guard']['flag'], log['process']['role'])"
     )
 
     ended = subprocess.run(

@@ -123,7 +123,7 @@ def test_a_second_start_is_all_hits_and_the_cache_holds_nothing_of_ours(real: Pr
 
 def test_keys_are_the_same_with_and_without_the_guard(real: Programs) -> None:
     plain = "import torch\nprint(torch.compile(lambda x: torch.sin(x) * 3)(torch.ones(8)).sum())\n" + (
-        "from torch._dynamo.utils import counters\nprint(dict(counters['aot_autograd']).get('autograd_cache_hit', 0))"
+        "from torch._dynamo.utils import counters\nprint(counters['aot_autograd']['autograd_cache_hit'])"
     )
     first, second = real.run(plain, ENVGUARD_GUARD="off"), real.run(plain)
 
@@ -162,8 +162,6 @@ def test_torchrun(real: Programs) -> None:
 
     assert ended.returncode == 0, ended.stderr
     logs = real.logs()
-    assert sorted((log["process"]["role"], log["process"]["rank"]) for log in logs if log["process"]["rank"] is not None) == [
-        ("run", 0), ("run", 1),
-    ]  # fmt: skip
-    assert [log["process"]["role"] for log in logs if log["process"]["rank"] is None] == ["launcher"]
+    found = sorted(f"{log['process']['role']} {log['process']['rank']}" for log in logs)
+    assert found == ["launcher None", "run 0", "run 1"]
     assert all(log["totals"]["compiles"] == 1 for log in logs if log["process"]["role"] == "run")
