@@ -35,8 +35,8 @@ def export(
 
 
 def _step(entry: Distribution, index: Index) -> Step | Problem:
-    if entry.wheel.sha256 is None or entry.wheel.sha256 == entry.wheel.rebuilt:
-        return obtain(entry, frozenset(), ())  # no source can have it
+    if entry.wheel.sha256 is None:
+        return obtain(entry, frozenset(), ())
     try:
         offers = index.offers(entry.name)
     except IndexUnreachableError:
