@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envguard.adapters.hashing import Wanted, open_file, see
+from envguard.adapters.hashing import Root, Wanted, at, open_file, see
 from envguard.formats import pyc
 from envguard.model.facts import FileFact, FileKind
 from envguard.planning.held import Claim, Entry, owners_of, sha256_of
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def by_header(
-    root: int, library: Path, path: str, entries: Sequence[Entry], claims: Claims, tags: frozenset[str]
+    root: Root, library: Path, path: str, entries: Sequence[Entry], claims: Claims, tags: frozenset[str]
 ) -> Iterator[FileFact | Pair]:
     """The compiled files of one ``__pycache__`` that this interpreter would run: those that misfit, and the rest.
 
@@ -131,9 +131,10 @@ def _ask(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> lis
     return ended.stdout.decode("ascii", "replace").partition(start)[2].partition(end)[0].split(" ")
 
 
-def _misfit(root: int, compiled: str, source: str, tag: str) -> tuple[str | None, bool]:
+def _misfit(root: Root, compiled: str, source: str, tag: str) -> tuple[str | None, bool]:
     try:
-        seen = os.stat(source, dir_fd=root, follow_symlinks=False)
+        place, folder = at(source, root)
+        seen = os.stat(place, dir_fd=folder, follow_symlinks=False)
     except OSError:
         return "without a source", False
     try:
@@ -148,7 +149,7 @@ def _misfit(root: int, compiled: str, source: str, tag: str) -> tuple[str | None
 
 
 def _fact(
-    root: int | None, path: str, size: int, owners: tuple[str, ...], detail: str, library: Path | None = None
+    root: Root | None, path: str, size: int, owners: tuple[str, ...], detail: str, library: Path | None = None
 ) -> FileFact:
     place = path if library is None else os.path.join(library, path)  # noqa: PTH118
     seen = see(Wanted(place, size, frozenset({"sha256"}), root))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from envguard.adapters.hashing import open_file
+
 
 def needed(file: Path) -> tuple[str, ...]:
     """The NEEDED entries of an ELF file's dynamic section; none when it isn't such a file or can't be read."""
@@ -14,7 +16,7 @@ def needed(file: Path) -> tuple[str, ...]:
     from elftools.elf.elffile import ELFFile
 
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+        with os.fdopen(open_file(os.fspath(file)), "rb") as stream:
             section = ELFFile(stream).get_section_by_name(".dynamic")
             if not isinstance(section, DynamicSection):
                 return ()

@@ -19,25 +19,37 @@ SHA256 = frozenset({"sha256"})
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+Root = int | str
+"""A folder that paths are taken from: a descriptor on it, or its path where the system has no such calls."""
+
+
+def at(path: str, root: Root | None) -> tuple[str, int | None]:
+    """Path and ``dir_fd`` for a path that is taken from a folder."""
+    if isinstance(root, str):
+        return os.path.join(root, path), None  # noqa: PTH118 - odd names must not raise
+    return path, root
+
+
 class Wanted(NamedTuple):
-    """A file to digest: ``path`` is relative to the folder that ``root`` is open on, or absolute without one."""
+    """A file to digest: ``path`` is taken from ``root``, or absolute without one."""
 
     path: str
     size: int
     algorithms: frozenset[str]
-    root: int | None = None
+    root: Root | None = None
 
 
-def open_file(path: str, root: int | None = None) -> int:
+def open_file(path: str, root: Root | None = None) -> int:
     """A descriptor on a regular file; OSError for anything else."""
-    handle = os.open(path, _FLAGS, dir_fd=root)
+    place, folder = at(path, root)
+    handle = os.open(place, _FLAGS, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(None, "something that is no file")
     return handle
 
 
-def read_file(path: str, root: int | None = None, *, cap: int) -> bytes:
+def read_file(path: str, root: Root | None = None, *, cap: int) -> bytes:
     """A regular file's bytes. OSError, also when there are more than ``cap``."""
     handle = open_file(path, root)
     try:
@@ -95,9 +107,10 @@ class LargeFiles:
 
 def _update(handle: int, states: Iterable[hashlib._Hash]) -> None:
     piece = memoryview(bytearray(LARGE))
-    while count := os.readv(handle, [piece]):
-        for state in states:
-            state.update(piece[:count])
+    with os.fdopen(handle, "rb", buffering=0, closefd=False) as stream:
+        while count := stream.readinto(piece):
+            for state in states:
+                state.update(piece[:count])
 
 
 def _read_all(handle: int, cap: int | None = None) -> bytes:
@@ -117,7 +130,8 @@ def _read_all(handle: int, cap: int | None = None) -> bytes:
 
 def _see_link(wanted: Wanted) -> Seen | None:
     try:
-        leads = os.readlink(wanted.path, dir_fd=wanted.root)
+        place, folder = at(wanted.path, wanted.root)
+        leads = os.readlink(place, dir_fd=folder)
     except OSError:
         return None
     return Seen({"sha256": hashlib.sha256(b"link to " + os.fsencode(leads)).hexdigest()})

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envguard.adapters import compiled
 from envguard.adapters.claims import PLACED, SCRIPTS, Claims, library_key, place_of, split_key
-from envguard.adapters.hashing import LARGE, SHA256, LargeFiles, Wanted, see
+from envguard.adapters.hashing import LARGE, SHA256, LargeFiles, Root, Wanted, see
 from envguard.adapters.scripts import script_facts
 from envguard.adapters.stat_index import Details, FileDetail, UnitKept
 from envguard.adapters.tree import Job
@@ -42,7 +42,7 @@ class Judge:
     def __init__(
         self,
         layout: Layout,
-        roots: Sequence[int | None],
+        roots: Sequence[Root | None],
         claims: Claims,
         *,
         silent: frozenset[str],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envguard.adapters.hashing import read_file
+from envguard.adapters.hashing import Root, at, read_file
 from envguard.formats import distinfo
 from envguard.formats.record import Key, read_installed
 from envguard.model.digest import Digest
@@ -52,7 +52,7 @@ def is_distribution(name: str) -> bool:
     return name.endswith((".dist-info", ".egg-info")) and not name.startswith(("~", "."))
 
 
-def read(layout: Layout, library: int, root: int, folder: str) -> tuple[Installed, Listing | None]:
+def read(layout: Layout, library: int, root: Root, folder: str) -> tuple[Installed, Listing | None]:
     """Read one dist-info or egg-info and its RECORD; what is wrong with it is told as its ``problem``."""
     if folder.endswith(".egg-info"):
         return _read_egg(library, root, folder), None
@@ -147,7 +147,7 @@ class LazyRows(Mapping[Key, Row]):
 class _Parts:
     """The files of one dist-info folder."""
 
-    def __init__(self, root: int, folder: str) -> None:
+    def __init__(self, root: Root, folder: str) -> None:
         self._root = root
         self._folder = folder
 
@@ -163,7 +163,8 @@ class _Parts:
     def has(self, name: str) -> bool:
         """Whether there is such a file."""
         try:
-            os.stat(f"{self._folder}/{name}", dir_fd=self._root, follow_symlinks=False)
+            place, folder = at(f"{self._folder}/{name}", self._root)
+            os.stat(place, dir_fd=folder, follow_symlinks=False)
         except OSError:
             return False
         return True
@@ -228,7 +229,7 @@ def _shown_folder(layout: Layout, installed: Installed) -> str:
     return f"{library.parent.name}/{library.name}/{installed.folder}"
 
 
-def _read_egg(library: int, root: int, folder: str) -> Installed:
+def _read_egg(library: int, root: Root, folder: str) -> Installed:
     parts = _Parts(root, folder)
     stem = folder.removesuffix(".egg-info")
     name, _, version = stem.partition("-")

@@ -90,6 +90,8 @@ class StatIndex:
 
     def save(self, kept: Kept, details: Details | None) -> None:
         """Replace the index, and the details where there are new ones. What can't be written isn't missed."""
+        if sys.platform == "win32":
+            return  # nothing is ever settled there
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if details is not None:

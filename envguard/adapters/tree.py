@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from envguard.adapters.hashing import Root
 from envguard.planning.held import Entry
 
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _COMPILED = "__pycache__"
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+"""Whether folders can be held open while others swap them for links: not on Windows."""
 
 
 class Unit(NamedTuple):
@@ -41,8 +44,12 @@ def digest_of(entries: list[Entry], more: bytes = b"") -> bytes:
 
 
 @contextmanager
-def opened(folder: str) -> Iterator[int]:
-    """A descriptor on a folder, which may be reached through links. OSError."""
+def opened(folder: str) -> Iterator[Root]:
+    """A folder to walk, which may be reached through links. OSError."""
+    if not _BY_DESCRIPTOR:
+        os.listdir(folder)  # noqa: PTH208 - a folder that can't be listed is told here
+        yield folder
+        return
     handle = os.open(folder, _OPEN & ~getattr(os, "O_NOFOLLOW", 0))
     try:
         yield handle
@@ -51,7 +58,7 @@ def opened(folder: str) -> Iterator[int]:
 
 
 def walk(
-    root: int,
+    root: Root,
     known: Callable[[str], bytes | None],
     *,
     start: Iterable[str] = ("",),
@@ -74,37 +81,48 @@ def walk(
             waiting.extend((f"{path}/{name}" if path else name, unit) for name in inside)
 
 
-def _look(root: int, path: str, above: Unit, known: Callable[[str], bytes | None]) -> tuple[Unit, list[str]]:
+def _look(root: Root, path: str, above: Unit, known: Callable[[str], bytes | None]) -> tuple[Unit, list[str]]:
     entries: list[Entry] = []
-    add = entries.append
-    folders = []
-    latest = above.latest
+    folders: list[str] = []
     try:
-        handle = os.open(path or ".", _OPEN, dir_fd=root)
+        latest = max(_read(root, path, entries, folders), above.latest)
     except OSError as problem:
         return _unreadable(problem), []
-    try:
-        with os.scandir(handle) as found:
-            for entry in found:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                    add((entry.name, 0, 0, 0, 0, stat.S_IFDIR))
-                    continue
-                try:
-                    seen = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # gone since it was listed
-                    continue
-                changed = seen.st_ctime_ns
-                if changed > latest:
-                    latest = changed
-                add((entry.name, seen.st_size, seen.st_mtime_ns, changed, seen.st_ino, seen.st_mode))
-    except OSError as problem:
-        return _unreadable(problem), []
-    finally:
-        os.close(handle)
     entries.sort()
     digest = digest_of(entries, above.digest)
     return Unit(digest, latest, None if digest == known(path) else tuple(entries)), folders
+
+
+def _read(root: Root, path: str, entries: list[Entry], folders: list[str]) -> int:
+    """Take in one folder's entries; the latest ctime. OSError."""
+    if isinstance(root, str):
+        with os.scandir(os.path.join(root, path)) as found:  # noqa: PTH118 - odd names must not raise
+            return _take(found, entries, folders)
+    handle = os.open(path or ".", _OPEN, dir_fd=root)
+    try:
+        with os.scandir(handle) as found:
+            return _take(found, entries, folders)
+    finally:
+        os.close(handle)
+
+
+def _take(found: Iterable[os.DirEntry[str]], entries: list[Entry], folders: list[str]) -> int:
+    add = entries.append
+    latest = 0
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.name)
+            add((entry.name, 0, 0, 0, 0, stat.S_IFDIR))
+            continue
+        try:
+            seen = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:  # gone since it was listed
+            continue
+        changed = seen.st_ctime_ns
+        if changed > latest:
+            latest = changed
+        add((entry.name, seen.st_size, seen.st_mtime_ns, changed, seen.st_ino, seen.st_mode))
+    return latest
 
 
 def listed(paths: Mapping[str, str], known: bytes | None) -> Unit:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from envguard.adapters import site, tree
 from envguard.adapters.claims import PLACED, SCRIPTS, Claims, library_key, place_of
+from envguard.adapters.hashing import Root
 from envguard.adapters.site import Installed
 from envguard.adapters.stat_index import Kept
 from envguard.adapters.tree import Unit
@@ -22,7 +23,7 @@ class Walk:
     def __init__(self, layout: Layout, before: Kept, stack: contextlib.ExitStack) -> None:
         self._layout = layout
         self._before = before
-        self.roots: list[int | None] = [_open(stack, os.fspath(folder)) for folder in layout.libraries]
+        self.roots: list[Root | None] = [_open(stack, os.fspath(folder)) for folder in layout.libraries]
         """Descriptors of the libraries; None for one that can't be opened."""
         self.units: dict[str, Unit] = {}
         self.installed: dict[str, Installed] = {}
@@ -37,7 +38,7 @@ class Walk:
                     self.installed[key] = one
         return tuple(self.installed.values())
 
-    def _distributions(self, number: int, root: int, *, deep: bool) -> Iterator[tuple[str, Installed]]:
+    def _distributions(self, number: int, root: Root, *, deep: bool) -> Iterator[tuple[str, Installed]]:
         names = _distribution_names(root)
         self._take(number, tree.walk(root, self._known(number), start=names, deep=deep))
         for name in names:
@@ -65,7 +66,7 @@ class Walk:
                 self.units[SCRIPTS] = unit
         self._list_placed(claims)
 
-    def _library(self, number: int, root: int, *, again: bool) -> None:
+    def _library(self, number: int, root: Root, *, again: bool) -> None:
         apart = frozenset(name for name in _distribution_names(root) if library_key(number, name) in self.units)
         if again:
             self._take(number, tree.walk(root, _nothing, start=apart))
@@ -108,9 +109,9 @@ class _Inside:
         return self._answers[folder]
 
 
-def _distribution_names(root: int) -> list[str]:
+def _distribution_names(root: Root) -> list[str]:
     try:
-        return sorted(filter(site.is_distribution, os.listdir(root)))
+        return sorted(filter(site.is_distribution, os.listdir(root)))  # noqa: PTH208 - often a descriptor
     except OSError:
         return []
 
@@ -120,7 +121,7 @@ def _split(name: str) -> tuple[str, str]:
     return root, path
 
 
-def _open(stack: contextlib.ExitStack, folder: str) -> int | None:
+def _open(stack: contextlib.ExitStack, folder: str) -> Root | None:
     try:
         return stack.enter_context(tree.opened(folder))
     except OSError:

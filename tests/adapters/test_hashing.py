@@ -41,6 +41,7 @@ def test_a_file_that_grew_since_it_was_listed(tmp_path: Path, monkeypatch: pytes
 
 def test_relative_to_a_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"x")
+    assert see(Wanted("x", 1, SHA256, str(tmp_path))) == sha256(b"x")
     root = os.open(tmp_path, os.O_RDONLY)
     try:
         assert see(Wanted("x", 1, SHA256, root)) == sha256(b"x")
@@ -70,13 +71,13 @@ def test_what_is_not_there(tmp_path: Path) -> None:
 def test_an_error_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     fired = []
 
-    def fail(*_: object) -> bytes:
+    def fail(*_: object, **__: object) -> bytes:
         fired.append(1)
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(hashing, "LARGE", 1000)
     monkeypatch.setattr(os, "read", fail)
-    monkeypatch.setattr(os, "readv", fail)
+    monkeypatch.setattr(os, "fdopen", fail)
     (tmp_path / "x").write_bytes(b"x" * size)
     before = set(os.listdir("/proc/self/fd"))
     assert see(wanted(tmp_path / "x")) == Seen({}, "Input/output error")

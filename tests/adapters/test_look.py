@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envguard.adapters import hashing
+from envguard.adapters import hashing, tree
 from envguard.adapters.site import LazyRows
 from envguard.formats.record import dump_rows
 from envguard.model.digest import Digest
@@ -557,6 +557,18 @@ class TestRowsOfOtherFolders:
     def test_below_the_scripts_folder(self, small: Small) -> None:
         self.add(small, "../../../bin/tools/deep")
         assert small.kinds() == {("missing", "bin/tools/deep")}
+
+
+def test_a_system_without_descriptors_of_folders(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: paths do."""
+    (small.site / "toy/cli.py").write_bytes(b"evil")
+    (small.site / "stray").symlink_to("/usr")
+    small.compile()
+    before = small.look(Level.FULL, keep=False)
+    monkeypatch.setattr(tree, "_BY_DESCRIPTOR", False)
+    after = small.look(Level.FULL, keep=False)
+    assert (after.distributions, after.files, after.shared) == (before.distributions, before.files, before.shared)
+    assert Small(small.prefix / "none").look(Level.METADATA).distributions == ()
 
 
 def test_a_library_that_is_not_there(small: Small, tmp_path: Path) -> None:
