@@ -31,10 +31,12 @@ def compile_anew(environment: Path, final: Path, environ: Mapping[str, str], wor
     """Compile all sources of the environment's libraries, whatever bytecode there is. InstallFailedError.
 
     Bytecode is held against its source by time and size, which a rename keeps; the path that tracebacks show is
-    the one under ``final``. A source that isn't valid Python gets none, as with every installer.
+    the one under ``final``. A source that isn't valid Python gets none, as with every installer. Sources get times
+    of whole seconds.
     """
     clear(environment)
     sources = _sources(environment)
+    _whole_seconds(sources)
     count = max(1, min(workers or os.cpu_count() or 1, len(sources)))
     # compileall's own workers would outlive a killed parent, so each share gets a process that dies with us.
     shares = [sources[number::count] for number in range(count)]
@@ -58,6 +60,19 @@ def _sources(environment: Path) -> list[str]:
                 sources = (name for name in files if name.endswith(".py") and "\n" not in name)
                 found += [os.path.join(folder, name) for name in sources]  # noqa: PTH118
     return sorted(found)
+
+
+def _whole_seconds(sources: Sequence[str]) -> None:
+    """Layers of container images keep times rounded to a second: bytecode of a source from :15.7 would be stale."""
+    try:
+        for path in sources:
+            seen = os.stat(path, follow_symlinks=False)
+            whole = seen.st_mtime_ns // 10**9 * 10**9
+            os.utime(path, ns=(seen.st_atime_ns, whole), follow_symlinks=False)
+    except OSError as problem:
+        raise InstallFailedError(
+            f"a source's time can't be set: {problem.strerror}", where=str(problem.filename)
+        ) from None
 
 
 def _compile(environment: Path, final: Path, environ: Mapping[str, str], share: Sequence[str]) -> None:

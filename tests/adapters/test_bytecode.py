@@ -163,3 +163,23 @@ def test_one_that_never_ends_is_stopped(environment: Path, monkeypatch: pytest.M
     (library(environment) / "demo.py").write_text("VALUE = 1\n")
     with pytest.raises(InstallFailedError, match="did not end within 1 s"):
         bytecode.compile_anew(environment, environment, clean_environ())
+
+
+def test_bytecode_stays_valid_where_times_are_rounded_to_seconds(environment: Path) -> None:
+    """As in a layer of a container image: half of all sources would get the next second."""
+    module = library(environment) / "demo.py"
+    module.write_text("VALUE = 1\n")
+    os.utime(module, ns=(0, 1_700_000_015_700_000_000))
+    bytecode.compile_anew(environment, environment, clean_environ())
+    stamped = int.from_bytes(compiled(module).read_bytes()[8:12], "little")
+    assert module.stat().st_mtime_ns == 1_700_000_015_000_000_000
+    assert stamped == round(module.stat().st_mtime) == 1_700_000_015
+
+
+def test_a_source_that_is_a_link_keeps_what_it_leads_to(environment: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_text("VALUE = 1\n")
+    os.utime(outside, ns=(0, 1_700_000_015_700_000_000))
+    (library(environment) / "linked.py").symlink_to(outside)
+    bytecode.compile_anew(environment, environment, clean_environ())
+    assert outside.stat().st_mtime_ns == 1_700_000_015_700_000_000
