@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from envguard.model.lock import Lock
 
-_INLINE = frozenset({"gpus", "cpu", "origin", "found"})
+INLINE = frozenset({"gpus", "cpu", "origin", "found"})
 """Small tables that read best on one line."""
 
 
@@ -26,14 +26,17 @@ def write_lock(lock: Lock, previous: bytes | None = None) -> bytes:
     """The lock's text. ``previous``: the file that it replaces, whose human parts are kept."""
     import tomlkit
 
-    before = _parsed(previous)
-    document = _merged(document_of(lock), before)
     written = tomlkit.document()
-    for line in _head(previous):
+    for line in head_of(previous):
         written.add(tomlkit.comment(line[1:].removeprefix(" ")) if line.startswith("#") else tomlkit.nl())
-    for key, value in _plain_first(document):
+    for key, value in to_write(lock, _parsed(previous)):
         written.add(key, _item(key, value))
     return tomlkit.dumps(written).encode()
+
+
+def to_write(lock: Lock, before: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Keys and values in the order of writing, with what is a human's in the document that is replaced."""
+    return _plain_first(_merged(document_of(lock), before))
 
 
 def _parsed(previous: bytes | None) -> Mapping[str, Any]:
@@ -45,7 +48,7 @@ def _parsed(previous: bytes | None) -> Mapping[str, Any]:
         return {}
 
 
-def _head(previous: bytes | None) -> list[str]:
+def head_of(previous: bytes | None) -> list[str]:
     """Comment and blank lines before the first key."""
     lines: list[str] = []
     for line in (previous or b"").decode("utf-8-sig", "replace").splitlines():
@@ -94,7 +97,7 @@ def _is_list_of_tables(value: object) -> bool:
 def _item(key: str, value: Any) -> Item:
     import tomlkit
 
-    if key in _INLINE:
+    if key in INLINE:
         return _inline(value)
     if isinstance(value, dict):
         return _table(value)

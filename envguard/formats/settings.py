@@ -9,7 +9,7 @@ from envguard.formats.decode import Table
 from envguard.formats.lock_read import policy_from
 from envguard.model.policy import Policy
 
-_KNOWN = frozenset({"lock", "python", "policy", "index", "trust-locks"})
+_KNOWN = frozenset({"lock", "python", "policy", "index", "trust-locks", "lint"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     index: object = None
     """``[tool.envguard.index]`` as it stands; ``formats.uv_settings.own`` reads it."""
+    declarations: tuple[str, ...] | None = None
+    """``[tool.envguard.lint] declarations``: the only files that speak of the lock's environment; None: all known."""
     unknown: tuple[str, ...] = ()
     """Keys that mean nothing to this envguard."""
 
@@ -33,10 +35,12 @@ def read_settings(content: bytes) -> Settings:
     if ours is None:
         return Settings()
     policy = ours.table_or_none("policy")
+    lint = ours.table_or_none("lint")
     return Settings(
         lock=ours.text_or_none("lock"),
         python=ours.text_or_none("python"),
         policy=policy_from(policy) if policy else Policy(),
         index=ours.content.get("index"),
+        declarations=lint.texts("declarations") if lint and lint.has("declarations") else None,
         unknown=tuple(sorted(set(ours.content) - _KNOWN)),
     )

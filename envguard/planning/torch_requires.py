@@ -23,7 +23,7 @@ def torch_requires(lines: Iterable[str], interpreter: Interpreter) -> tuple[str,
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    environment = _environment(interpreter)
+    environment = marker_environment(interpreter)
     found = set()
     for line in named:
         try:
@@ -37,7 +37,7 @@ def torch_requires(lines: Iterable[str], interpreter: Interpreter) -> tuple[str,
     return tuple(sorted(found))
 
 
-def _environment(interpreter: Interpreter) -> dict[str, str]:
+def marker_environment(interpreter: Interpreter) -> dict[str, str]:
     """Marker variables (PEP 508) of an interpreter."""
     system, _, rest = interpreter.platform_tag.partition("_")
     platform, name, kind = _SYSTEMS.get(re.sub(r"\d+$", "", system), (system, system, "posix"))
