@@ -13,7 +13,7 @@ from envguard.adapters.index import SimpleIndexes
 from envguard.adapters.provenance.installed import Installed, locate
 from envguard.adapters.provenance.reading import SMALL_CAP, read
 from envguard.adapters.remote.kept import KeptWheels
-from envguard.errors import EnvguardError, NotObtainableError
+from envguard.errors import EnvguardError, IndexUnreachableError, NotObtainableError
 from envguard.formats.distinfo import read_wheel_tags
 from envguard.model.distribution import Distribution, Evidence, Wheel
 from envguard.model.target import Layout
@@ -137,6 +137,27 @@ def _want(layout: Layout) -> Wanted:
     return wheel_match.wanted(python, sysconfig.get_platform())
 
 
+class _Patience:
+    """Whether it is worth asking on: without a network every distribution would wait for as long."""
+
+    _MOST = 3
+
+    def __init__(self) -> None:
+        self._answered = False
+        self._faults: list[EnvguardError] = []
+
+    def heard(self, troubles: Sequence[EnvguardError]) -> None:
+        """An index was asked; what kept it from answering."""
+        unreachable = [fault for fault in troubles if isinstance(fault, IndexUnreachableError)]
+        self._faults += unreachable
+        self._answered = self._answered or not unreachable
+
+    @property
+    def ended(self) -> EnvguardError | None:
+        """The first of several faults, where no index has ever answered."""
+        return self._faults[0] if len(self._faults) >= self._MOST and not self._answered else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The search for one distribution at a time; for several threads."""
@@ -145,6 +166,7 @@ class _Search:
     reader: WheelReader
     kept: KeptWheels
     want: Wanted
+    patience: _Patience = field(default_factory=_Patience)
 
     def wheel(self, installed: Installed) -> _Answer:
         """Proven, claimed, or why neither."""
@@ -155,10 +177,15 @@ class _Search:
         proven = self.kept.proven(distribution.name, own)
         if proven is not None and wheel_names.fits(proven.filename or "", distribution.name, distribution.version):
             return _Answer(proven)
+        trouble = self.patience.ended
+        if trouble is not None:
+            return _Answer(remark=f"no index was asked, since none answered: {trouble.message}", trouble=trouble)
         try:
             offers = self.index.offers(distribution.name)
-        except EnvguardError as trouble:
-            return _Answer(remark=f"no index could be asked: {trouble.message}", trouble=trouble)
+        except EnvguardError as fault:
+            self.patience.heard([fault])
+            return _Answer(remark=f"no index could be asked: {fault.message}", trouble=fault)
+        self.patience.heard(self.index.troubles(distribution.name))
         answer = self._among(installed, own, offers)
         troubles = self.index.troubles(distribution.name)
         if troubles and (answer.wheel is None or answer.wheel.sha256 is None) and answer.trouble is None:

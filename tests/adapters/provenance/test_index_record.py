@@ -230,6 +230,25 @@ def test_many_side_by_side_with_progress(place: Place) -> None:
     assert looking.cost.requests == 30
 
 
+def test_indexes_that_never_answer_are_given_up(place: Place) -> None:
+    wheels = [place.world.wheel(f"name{number}", "1") for number in range(40)]
+    for number in range(40):
+        place.server.on(f"/default/name{number}/", Reply(503))
+    looking, found = place.look(*wheels)
+    assert found == {}
+    assert 3 * 3 <= len(place.server.asked) < 3 * 20
+    assert "no index was asked, since none answered" in (looking.remark("name39") or "")
+
+
+def test_one_page_that_fails_gives_up_no_other(place: Place) -> None:
+    wheels = [place.world.wheel(f"name{number}", "1") for number in range(30)]
+    for number, wheel in enumerate(wheels):
+        place.list(wheel, name=f"name{number}")
+        if number % 4 == 3:
+            place.server.on(f"/default/name{number}/", Reply(503))
+    assert len(place.look(*wheels)[1]) == 23
+
+
 def test_a_folder_s_file_is_named_by_the_index_that_lists_it(place: Place, tmp_path: Path) -> None:
     wheel = place.world.wheel()
     place.list(wheel)
