@@ -66,5 +66,6 @@ WORKDIR /workspace
 USER ${USER_ID}
 # Driver and GPUs are the host's; everything else must be as recorded.
 HEALTHCHECK --interval=30m --timeout=10m --start-period=10m --retries=1 \
-    CMD ["envguard", "verify", "--quiet", "--allow-unknown", "driver,gpus", "--python", "/opt/envguard/env", "/opt/envguard/lock.toml"]
+    CMD ["envguard", "verify", "--quiet", "--allow-unknown", "driver,gpus", \
+        "--python", "/opt/envguard/env", "/opt/envguard/lock.toml"]
 CMD ["envguard", "verify", "--python", "/opt/envguard/env", "/opt/envguard/lock.toml"]

@@ -141,3 +141,9 @@ class RootsUnreadableError(EnvguardError):
     """What the store's objects are needed for can't be told, so none may be removed."""
 
     slug = "roots-unreadable"
+
+
+class MissingExtraError(EnvguardError):
+    """What was asked for needs a library that only an extra of envguard brings."""
+
+    slug = "missing-extra"

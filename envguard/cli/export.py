@@ -89,9 +89,65 @@ def _requirements(lock: Lock, options: argparse.Namespace) -> bytes:
     )
 
 
+def _cyclonedx(lock: Lock, options: argparse.Namespace) -> bytes:
+    from envguard.formats import export_cyclonedx
+
+    return export_cyclonedx.dump(_left(lock, options))
+
+
+def _spdx(lock: Lock, options: argparse.Namespace) -> bytes:
+    from envguard.formats import export_spdx
+
+    return export_spdx.dump(_left(lock, options))
+
+
+def _conda(lock: Lock, options: argparse.Namespace) -> bytes:
+    from envguard.cli import output
+    from envguard.formats import export_conda
+
+    environment = export_conda.dump(_left(lock, options))
+    for line in environment.unsaid:
+        output.say(f"note: conda can't be told {line}", quiet=options.quiet)
+    return environment.content
+
+
+def _dockerfile(lock: Lock, options: argparse.Namespace) -> bytes:
+    """For a build whose context is the Dockerfile's folder (the working folder, where it goes to stdout)."""
+    import os
+
+    from envguard.cli import output, wiring
+    from envguard.errors import UsageError
+    from envguard.formats import export_dockerfile
+
+    if options.without:
+        raise UsageError("an image holds all that the lock records: --without is not for a Dockerfile")
+    context = (options.output.parent if options.output else Path()).resolve()
+    file = wiring.lock_file(options, wiring.surroundings()).resolve()
+    if not file.is_relative_to(context):
+        raise UsageError(
+            "the lock lies outside the Dockerfile's folder, which a build gets to see",
+            where=str(file),
+            hint=f"write it further up: -o {os.path.commonpath((file.parent, context))}/Dockerfile",
+        )
+    for line in export_dockerfile.remarks(lock):
+        output.say(f"note: {line}", quiet=options.quiet)
+    return export_dockerfile.dump(lock, path=file.relative_to(context).as_posix())
+
+
+def _left(lock: Lock, options: argparse.Namespace) -> Lock:
+    from envguard.planning.left_out import left_out
+
+    return left_out(lock, frozenset(options.without))
+
+
 FORMS: Mapping[str, Callable[[Lock, argparse.Namespace], bytes]] = {
     "pylock": _pylock,
     "requirements": _requirements,
+    "sbom": _cyclonedx,
+    "sbom-cyclonedx": _cyclonedx,
+    "sbom-spdx": _spdx,
+    "dockerfile": _dockerfile,
+    "conda": _conda,
 }
 """One function a format; a new one needs no more than its line here."""
 
