@@ -365,3 +365,42 @@ def test_two_processes_put_the_same_object(root: Path) -> None:
     assert sorted(store.digests()) == sorted(Digest.of(b"%d" % n * 50_000) for n in range(30))
     assert all(Digest.of(store.read(digest)) == digest for digest in store.digests())
     assert not any(path.startswith("tmp/") for path in tree(root))
+
+
+class TestRemoveUnrenewed:
+    """Collecting beside writers."""
+
+    def test_an_object_goes(self, tmp_path: Path) -> None:
+        store = DirectoryStore(tmp_path / "store")
+        one = store.put(b"one")
+        assert store.remove_unrenewed(one, store.kept(one))
+        assert not store.has(one)
+        assert not store.remove_unrenewed(one, 0)
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_one_that_was_put_again_stays(self, tmp_path: Path) -> None:
+        store = DirectoryStore(tmp_path / "store")
+        one = store.put(b"one")
+        os.utime(store.path(one), (1, 1))
+        kept = store.kept(one)
+        store.put(b"one")
+        assert not store.remove_unrenewed(one, kept)
+        assert store.read(one) == b"one"
+
+    def test_a_put_that_finds_it_gone_on_the_way_writes_it_anew(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = DirectoryStore(tmp_path / "store")
+        one = store.put(b"one")
+        fired = []
+        whole = store._is_whole
+
+        def removed_first(digest: Digest) -> bool:
+            fired.append(digest)
+            store.path(digest).unlink()
+            return whole(digest)
+
+        monkeypatch.setattr(store, "_is_whole", removed_first)
+        assert store.put(b"one") == one
+        assert fired == [one]
+        assert store.read(one) == b"one"

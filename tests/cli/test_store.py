@@ -377,10 +377,7 @@ class TestExport:
         out, _ = project.run("export", "--format", "pylock", "--find-links", project.root / "given")
         assert f'path = "{project.root}/given/demo-1.0-py3-none-any.whl"' in out
         out, _ = project.run("export", "--format", "requirements", "--find-links", project.root / "given")
-        assert (
-            f"demo @ file://{project.root}/given/demo-1.0-py3-none-any.whl --hash={digest.replace('=', ':')}"
-            in out
-        )
+        assert f"demo @ file://{project.root}/given/demo-1.0-py3-none-any.whl --hash={digest}" in out
 
     def test_a_wheel_can_be_left_out(self, project: Project) -> None:
         project.install(project.wheel(), project.wheel("other"))

@@ -15,7 +15,7 @@ WHOLE = Marker(
     "good-5t3d-1",
     {
         "torch": MarkedWheel("torch-2.11.0-cp312-cp312-linux_x86_64.whl", digest("t"), 7, digest("tr")),
-        "idna": MarkedWheel("idna-3.10-py3-none-any.whl", digest("i"), 5, digest("ir")),
+        "idna": MarkedWheel("idna-3.10-py3-none-any.whl", digest("i"), 5, digest("ir"), rebuilt=True),
     },
 )
 

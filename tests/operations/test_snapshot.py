@@ -16,7 +16,7 @@ from envguard.formats.lockfile import write_lock
 from envguard.formats.record import load_rows
 from envguard.model.cache import CacheKeys, Component, DeviceKeys, Graph, KeySource
 from envguard.model.digest import Digest
-from envguard.model.distribution import Distribution, Evidence, Row, Wheel
+from envguard.model.distribution import Distribution, Evidence, Origin, Row, Wheel
 from envguard.model.drift import Outcome
 from envguard.model.facts import Facts, FileFact, FileKind
 from envguard.model.lock import Lock
@@ -24,8 +24,12 @@ from envguard.model.observed import Unobserved, Value
 from envguard.model.policy import Ignore, Policy
 from envguard.model.target import Layout, Level, Target
 from envguard.operations import snapshot as operation
+from envguard.operations.archive import Archiving
 from envguard.operations.snapshot import Snapshot, snapshot
+from envguard.planning.archive import Extent
 from tests.builders import digest, distribution, facts, torch_build
+from tests.fakes.archivist import MadeUpArchivist
+from tests.fakes.index import FakeIndex
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.prober import SaidProber
 
@@ -195,3 +199,91 @@ def test_what_the_graphs_of_a_cache_are_made_of_is_kept_as_hashes() -> None:
     content = store.read(recorded.value.components)
     assert load_graphs(content) == (graph,)
     assert b"a text" not in content
+
+
+class TestArchived:
+    """What an archive adds to a lock."""
+
+    REBUILT = Wheel(
+        "requests-2.32.3-py3-none-any.whl", digest("r"), evidence=Evidence.ARCHIVE, rebuilt=digest("r")
+    )
+
+    def before(self, wheel: Wheel) -> Lock:
+        first = take(facts(), provenance=SaidProvenance({})).lock
+        assert isinstance(first.facts.distributions, Value)
+        entries = tuple(
+            replace(one, wheel=wheel) if one.name == "requests" else one for one in first.facts.distributions.value
+        )
+        return replace(
+            first,
+            facts=replace(first.facts, distributions=Value(entries)),
+            archive=(digest("r"), digest("stray")),
+        )
+
+    @pytest.mark.parametrize(
+        ("earlier", "now", "kept"),
+        [
+            pytest.param(REBUILT, None, REBUILT, id="nothing new"),
+            pytest.param(
+                REBUILT,
+                Wheel("requests-2.32.3-py3-none-any.whl", digest("r"), evidence=Evidence.RESTORED),
+                REBUILT,
+                id="restored from it",
+            ),
+            pytest.param(REBUILT, PROVEN, replace(PROVEN, rebuilt=digest("r")), id="known at last"),
+            pytest.param(
+                replace(PROVEN, rebuilt=digest("r")),
+                PROVEN,
+                replace(PROVEN, rebuilt=digest("r")),
+                id="known before",
+            ),
+        ],
+    )
+    def test_what_was_archived_stays_the_locks(self, earlier: Wheel, now: Wheel | None, kept: Wheel) -> None:
+        said = SaidProvenance({"requests": now} if now else {})
+        again = take(facts(), previous=self.before(earlier), provenance=said)
+        assert entry(again.lock, "requests").wheel == kept
+        assert again.lock.archive == (digest("r"),), "what the lock no longer names is no longer its own"
+        assert again.only_adds
+
+    def test_knowing_a_wheel_only_adds(self) -> None:
+        first = take(facts(), provenance=SaidProvenance({})).lock
+        again = take(facts(), previous=first)
+        assert not again.unchanged
+        assert again.only_adds
+        assert not take(
+            facts(),
+            previous=again.lock,
+            provenance=SaidProvenance({"requests": replace(PROVEN, sha256=digest("o"))}),
+        ).only_adds
+        assert not take(facts(torch=Value(torch_build(variant="cu128"))), previous=first).only_adds
+
+    @pytest.mark.parametrize("over_changes", [True, False])
+    def test_over_another_environment_only_when_asked(self, tmp_path: Path, over_changes: bool) -> None:
+        first = take(facts(), provenance=SaidProvenance({})).lock
+        archivist = MadeUpArchivist(tmp_path)
+        archiving = Archiving(Extent.ALL, FakeIndex(), archivist, over_changes=over_changes)
+        other = facts(torch=Value(torch_build(variant="cu128")))
+        take(other, previous=first, archiving=archiving)
+        assert bool(archivist.rebuilt) is over_changes
+
+    def test_every_object_is_named_in_the_lock(self, tmp_path: Path) -> None:
+        store = MemoryStore()
+        archiving = Archiving(Extent.ALL, FakeIndex(), MadeUpArchivist(tmp_path))
+        lock = take(facts(), store=store, archiving=archiving, provenance=SaidProvenance({})).lock
+        assert set(lock.archive) == set(store.digests())
+        assert len(lock.archive) == 3
+        assert entry(lock, "torch").wheel.evidence is Evidence.ARCHIVE
+
+    def test_where_a_source_is_kept_is_remembered_while_it_is_the_same(self) -> None:
+        origin = Origin("folder", editable=True, commit="1" * 40)
+        mine = distribution("mine", origin=origin)
+        first = take(facts(distributions=Value((mine,)))).lock
+        kept = replace(mine, origin=replace(origin, archive=digest("tree")))
+        before = replace(
+            first, facts=replace(first.facts, distributions=Value((kept,))), archive=(digest("tree"),)
+        )
+        again = take(facts(distributions=Value((mine,))), previous=before).lock
+        assert again.archive == (digest("tree"),)
+        moved = replace(mine, origin=replace(origin, commit="2" * 40))
+        assert take(facts(distributions=Value((moved,))), previous=before).lock.archive == ()

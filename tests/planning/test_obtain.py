@@ -6,7 +6,14 @@ import pytest
 
 from envguard.model.distribution import Distribution, Evidence, Origin, Wheel
 from envguard.model.offer import Offer
-from envguard.planning.obtain import Problem, ProblemKind, Step, obtain
+from envguard.planning.obtain import (
+    Problem,
+    ProblemKind,
+    Step,
+    is_held,
+    obtain,
+    same_record_candidates,
+)
 from tests.builders import digest, distribution
 
 FILE = "demo-1.0-py3-none-any.whl"
@@ -166,3 +173,75 @@ def test_a_filename_that_is_not_the_distributions_is_refused(filename: str, held
 
 def test_a_problem_reads_as_one_line() -> None:
     assert str(Problem(ProblemKind.ROOM, "disk", "it is full")) == "disk: it is full"
+
+
+REBUILT = digest("rebuilt")
+
+
+class TestArchiveOfRebuilt:
+    """A wheel that was rebuilt from installed files."""
+
+    def test_it_is_taken_where_the_recorded_one_is_not_held(self) -> None:
+        known = entry(rebuilt=REBUILT)
+        found = step(obtain(known, {REBUILT}, [offer(sha256=OTHER)]))
+        assert (found.sha256, found.source, found.rebuilt) == (REBUILT, "archive", True)
+        assert found.notes == (
+            "demo: rebuilt from its installed files when the lock was made "
+            "(the recorded wheel is not in the store)",
+        )
+        assert is_held(known, {REBUILT})
+        assert not is_held(known, {OTHER})
+
+    def test_the_recorded_one_comes_first(self) -> None:
+        found = step(obtain(entry(rebuilt=REBUILT), {LOCKED, REBUILT}, []))
+        assert (found.sha256, found.rebuilt, found.notes) == (LOCKED, False, ())
+
+    def test_of_an_unknown_wheel_it_is_all_there_is(self) -> None:
+        found = step(obtain(entry(sha256=REBUILT, rebuilt=REBUILT), {REBUILT}, []))
+        assert found.notes == ("demo: rebuilt from its installed files when the lock was made",)
+
+    def test_without_the_store_the_index_is_next(self) -> None:
+        assert step(obtain(entry(rebuilt=REBUILT), set(), [offer(sha256=LOCKED)])).source == "default"
+
+
+class TestOtherBytesOfTheSameRecord:
+    """The last way, and a loud one."""
+
+    def test_it_is_taken_and_said(self) -> None:
+        other = offer(sha256=OTHER)
+        found = step(obtain(entry(), set(), [other], records=[other]))
+        assert found.sha256 == OTHER
+        assert found.offers == (other,)
+        assert found.notes == (
+            f"demo: OTHER BYTES: no source has the recorded wheel ({LOCKED}); "
+            f"taken: {FILE} of default ({OTHER}), whose RECORD names the same files",
+        )
+
+    def test_never_before_the_recorded_bytes(self) -> None:
+        offers = [offer(sha256=OTHER), offer(source="mirror", sha256=LOCKED)]
+        assert step(obtain(entry(), set(), offers, records=offers[:1])).sha256 == LOCKED
+
+    def test_it_serves_for_a_wheel_that_was_never_known(self) -> None:
+        other = offer(sha256=OTHER)
+        found = step(obtain(entry(sha256=None), set(), [other], records=[other]))
+        assert "no source has the recorded wheel (unknown)" in found.notes[0]
+
+    def test_which_are_worth_reading(self) -> None:
+        same, build, silent = offer(sha256=OTHER), offer(BUILD_3, sha256=digest("3")), offer()
+        recorded = replace(entry(), record=digest("record"))
+        assert same_record_candidates(recorded, [silent, build, same, offer(sha256=LOCKED)]) == (same,)
+        unknown = replace(recorded, wheel=Wheel())
+        assert same_record_candidates(unknown, [silent, build, same]) == (build, same)
+        assert same_record_candidates(replace(recorded, record=None), [same]) == ()
+
+
+def test_an_editable_install_names_where_its_files_are() -> None:
+    kept = Origin("folder", editable=True, commit="1" * 40, archive=digest("tree"))
+    changed = replace(entry(sha256=None), origin=kept)
+    found = problem(obtain(changed, {digest("tree")}, []))
+    assert f"it was an editable install at commit 1111111111; its files are in the store as {digest('tree')}" in (
+        found.reason
+    )
+    assert found.hint is not None
+    assert f"envguard store get {digest('tree')} FOLDER" in found.hint
+    assert "which only an archive could supply" in problem(obtain(changed, set(), [])).reason
