@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from envguard.errors import EnvguardError
+from envguard.formats.declared.found import Found
 from envguard.model.archive import RebuiltWheel, SourceTree
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
@@ -166,6 +167,13 @@ class Identifier(Provenance, Protocol):
 
     def troubles(self) -> Sequence[EnvguardError]:
         """Sources that could not be asked."""
+
+
+class Declarations(Protocol):
+    """What a lock's project declares in its own files."""
+
+    def of(self, lock: Path) -> Found:
+        """All that speaks of the environment of this lock; files that can't be read are among the unreadable."""
 
 
 class Installer(Protocol):

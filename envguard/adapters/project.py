@@ -11,6 +11,7 @@ from envguard.formats.decode import WrongValueError
 from envguard.formats.lock_read import read_lock
 from envguard.formats.settings import Settings, read_settings
 from envguard.model.lock import Lock
+from envguard.model.policy import Ignore
 
 LOCKS = "lockfiles"
 
@@ -64,6 +65,12 @@ def find_lock(named: Path | None, folder: Path, configured: Settings) -> Path:
 
 def load_lock(file: Path) -> tuple[Lock, bytes]:
     """A lock and its bytes. LockInvalidError, also when it isn't there."""
+    content = read_lock_bytes(file)
+    return read_lock(content, str(file)), content
+
+
+def read_lock_bytes(file: Path) -> bytes:
+    """A lock file's bytes, whatever they are. LockInvalidError when there is no such file, or it is too large."""
     try:
         with file.open("rb") as stream:
             content = stream.read(toml_text.SIZE_LIMIT + 1)
@@ -78,7 +85,28 @@ def load_lock(file: Path) -> tuple[Lock, bytes]:
     if len(content) > toml_text.SIZE_LIMIT:
         size = file.stat().st_size / 1048576
         raise LockInvalidError(f"{size:.1f} MiB, more than the 8 MiB allowed", where=str(file))
-    return read_lock(content, str(file)), content
+    return content
+
+
+def load_baseline(file: Path) -> tuple[Ignore, ...]:
+    """The entries of a baseline. SettingsInvalidError, also when it isn't there."""
+    from envguard.formats.baseline import read_baseline
+
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise SettingsInvalidError(
+            f"the baseline could not be read: {problem.strerror}",
+            where=str(file),
+            hint=f"write one: envguard verify --write-baseline {file} --by NAME --reason TEXT --until DATE",
+        ) from None
+    try:
+        return read_baseline(content)
+    except toml_text.TomlError as problem:
+        raise SettingsInvalidError(str(problem), where=f"{file}:{problem.line or 1}") from None
+    except WrongValueError as problem:
+        line = toml_text.line_of(content.decode("utf-8-sig", "replace"), problem.path) or 1
+        raise SettingsInvalidError(problem.problem, where=f"{file}:{line} {problem.path}") from None
 
 
 def save_lock(file: Path, content: bytes) -> None:

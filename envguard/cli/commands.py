@@ -8,6 +8,7 @@ from envguard.cli.demo import DEMO
 from envguard.cli.doctor import DOCTOR
 from envguard.cli.export import EXPORT
 from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
+from envguard.cli.lint import LINT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
 from envguard.cli.store import STORE
@@ -17,6 +18,7 @@ COMMANDS: tuple[Command, ...] = (
     SNAPSHOT,
     VERIFY,
     DIFF,
+    LINT,
     RESTORE,
     LIST,
     ROLLBACK,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from envguard.model.drift import Report
+    from envguard.model.lint import Cases
 
 _COLOURS = {"drift": "31", "unknown": "33", "note": "36", "ignored": "2"}
 
@@ -27,6 +30,50 @@ def print_report(report: Report, *, form: str, quiet: bool) -> None:
     from envguard.formats.report_text import report_lines
 
     print_lines(report_lines(report, quiet=quiet))
+
+
+def print_lint(cases: Cases, exit_code: int, *, form: str, quiet: bool) -> None:
+    """What lint found, in the form that was asked for."""
+    from envguard.formats.lint_text import lint_document, lint_lines
+
+    if form == "json":
+        print_json(lint_document(cases, exit_code))
+    elif form == "text":
+        print_lines(lint_lines(cases, quiet=quiet))
+    else:
+        print_cases(cases, form=form)
+
+
+def print_cases(cases: Cases, *, form: str) -> None:
+    """Cases in a form of a CI service; on GitHub the job's summary gets its part too."""
+    if form == "sarif":
+        from envguard import __version__
+        from envguard.formats.sarif import sarif_document
+
+        print_json(sarif_document(cases, version=__version__))
+    elif form == "gitlab":
+        from envguard.formats.gitlab import gitlab_document
+
+        print_json(gitlab_document(cases))
+    elif form == "junit":
+        from envguard.formats.junit import junit_text
+
+        _write(junit_text(cases))
+    else:
+        _print_github(cases)
+
+
+def _print_github(cases: Cases) -> None:
+    from envguard.formats.github import annotation_lines, summary_text
+
+    print_lines(annotation_lines(cases))
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if place:
+        try:
+            with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(summary_text(cases))
+        except OSError as problem:
+            say(f"the job's summary could not be written: {problem.strerror}")
 
 
 def print_lines(lines: Iterable[str]) -> None:

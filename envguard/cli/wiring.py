@@ -13,7 +13,7 @@ from envguard.adapters import project
 from envguard.errors import UsageError
 from envguard.formats.settings import Settings
 from envguard.model.lock import Lock
-from envguard.model.policy import Policy, stricter
+from envguard.model.policy import Ignore, Policy, stricter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +80,20 @@ def policy(options: argparse.Namespace, around: Surroundings) -> Policy:
     _known_checks(named)
     whole = stricter(around.settings.policy, Policy(strict=options.strict))
     return Policy(whole.strict, whole.allow_unknown | named, whole.ignore)
+
+
+def baseline(file: Path | None, today: date, *, quiet: bool = False) -> tuple[Ignore, ...]:
+    """Accepted drifts of a baseline file; those whose day has passed count again, and that is said."""
+    if file is None:
+        return ()
+    from envguard.cli import output
+
+    entries = project.load_baseline(file)
+    for entry in entries:
+        if entry.is_over(today):
+            said = f"{file}: {entry.check} of {entry.subject} was accepted until {entry.until}; it counts again"
+            output.say(said, quiet=quiet)
+    return entries
 
 
 def _known_checks(named: frozenset[str]) -> None:

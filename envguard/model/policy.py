@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,21 @@ class Ignore:
     by: str
     reason: str
     until: date | None = None
+
+    def is_over(self, today: date) -> bool:
+        """Whether its last day has passed."""
+        return self.until is not None and self.until < today
+
+    def matches(self, check: str, subject: str) -> bool:
+        """Whether it speaks of this; ``subject`` may be a pattern (``a/*.py``)."""
+        # A path such as a[1].py is no pattern that matches itself.
+        return self.check == check and (self.subject == subject or fnmatchcase(subject, self.subject))
+
+
+def first_match(ignores: Iterable[Ignore], check: str, subject: str, today: date) -> Ignore | None:
+    """The first that matches, one that still holds before one that is over."""
+    matching = [ignore for ignore in ignores if ignore.matches(check, subject)]
+    return min(matching, key=lambda ignore: ignore.is_over(today), default=None)
 
 
 @dataclass(frozen=True, slots=True)
