@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 from envguard.errors import EnvguardError
 from envguard.formats.declared.found import Found
 from envguard.model.archive import RebuiltWheel, SourceTree
+from envguard.model.cache_files import CachedFile, CachePlace, FoundFile, Listing, PutBack
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
 from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
@@ -18,6 +19,7 @@ from envguard.model.hazards import Seen
 from envguard.model.offer import Offer as Offer
 from envguard.model.roots import Root
 from envguard.model.target import Layout, Level, Target
+from envguard.model.warm_run import Ran, Start
 from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
 
 
@@ -106,8 +108,10 @@ class Roots(Protocol):
     def forget(self, lock: Path) -> bool:
         """Drop that note; whether there was one."""
 
-    def read(self) -> Sequence[Root]:
-        """All that is known. RootsUnreadableError names one that is there and can't be read."""
+    def read(self, *, lenient: bool = False) -> Sequence[Root]:
+        """All that is known. RootsUnreadableError names one that is there and can't be read; ``lenient``: it is
+        told by what was noted of it.
+        """
 
     def stamp(self) -> object:
         """Changes whenever ``read`` could answer otherwise."""
@@ -260,3 +264,44 @@ class Environments(Protocol):
 
     def prune(self, name: str | None = None) -> Pruned:
         """Remove every environment that no target leads to, now or by one rollback. InUseError names a process."""
+
+
+class Caches(Protocol):
+    """Compile caches on disk. Nothing of one is ever loaded, run or unpickled here."""
+
+    def own(self, name: str, lock: str) -> CachePlace:
+        """Where the cache of a lock's own lies, or would lie; nothing is made."""
+
+    def prepare(self, place: CachePlace) -> None:
+        """Make its folders, private. CacheUnsafeError names what others could change."""
+
+    def listing(self, place: CachePlace) -> Listing:
+        """The files that may be kept. CacheUnsafeError, InUseError while somebody writes it; EnvguardError."""
+
+    def content(self, file: FoundFile) -> bytes | None:
+        """Its bytes; None when it changed since it was listed, or can't be read."""
+
+    def put_back(
+        self,
+        place: CachePlace,
+        files: Sequence[CachedFile],
+        content: Callable[[CachedFile], bytes],
+        *,
+        native: bool,
+        progress: Progress,
+    ) -> PutBack:
+        """Write a cache beside and rename it into place; what was there is renamed, never removed.
+
+        ``native``: libraries too, since this processor is the one they were made on. CacheUnsafeError, InUseError,
+        StoreError (the disk), and what ``content`` raises.
+        """
+
+    def distrust(self, lock_file: Path, content: bytes) -> str | None:
+        """Why a lock's word is not enough to put code in place, in words; None when it is the user's own."""
+
+
+class Warmer(Protocol):
+    """Starts a warmup's processes."""
+
+    def run(self, start: Start) -> Ran:
+        """Run one to its end, or to its deadline; what it left of itself is ended too. WarmupFailedError."""

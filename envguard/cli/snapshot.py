@@ -22,6 +22,13 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     place.add_argument("-o", "--output", type=Path, metavar="LOCK", help="the lock file to write")
     place.add_argument("--name", help="name of the lock: lockfiles/NAME.toml")
     arguments.add_python(parser)
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="make a first lock without an environment, of what a uv.lock, pylock.toml or requirements.txt claims",
+    )
     parser.add_argument("--note", metavar="TEXT", help="what you want to say of the run")
     parser.add_argument("--update", action="store_true", help="replace an existing lock that holds other facts")
     parser.add_argument("--live", action="store_true", help="also import torch in a child and record its own view")
@@ -50,6 +57,8 @@ def _run(options: argparse.Namespace) -> int:
     from envguard.planning.archive import needs_of
 
     around = wiring.surroundings()
+    if options.source is not None:
+        return _import(options, around)
     target = wiring.target(options, around)
     file = _file(options, around)
     previous, text = project.load_lock(file) if file.exists() else (None, None)
@@ -78,6 +87,23 @@ def _run(options: argparse.Namespace) -> int:
     if not taken.unchanged:
         project.save_lock(file, write_lock(taken.lock, text))
     wiring.roots().remember(file, (need.digest for need in needs_of(taken.lock)))
+    _tell(file, taken, options)
+    return 0
+
+
+def _import(options: argparse.Namespace, around: Surroundings) -> int:
+    """Of another tool's lock file. There is no run yet, so nothing is kept in the store."""
+    from envguard.adapters import project
+    from envguard.cli import importing
+    from envguard.formats.lockfile import write_lock
+
+    file = _file(options, around)
+    previous, text = project.load_lock(file) if file.exists() else (None, None)
+    taken = importing.taken(options, around, file.stem, previous)
+    if previous is not None and not taken.unchanged and not options.update:
+        return _refuse(file, taken, options)
+    if not taken.unchanged:
+        project.save_lock(file, write_lock(taken.lock, text))
     _tell(file, taken, options)
     return 0
 
@@ -153,7 +179,7 @@ def _summary(file: Path, taken: Snapshot) -> str:
     facts = taken.lock.facts
     torch = value_or_none(facts.torch)
     distributions = value_or_none(facts.distributions) or ()
-    proven = sum(entry.wheel.sha256 is not None for entry in distributions)
+    proven = sum(entry.wheel.original is not None for entry in distributions)
     build = f"torch {torch.build} (commit {torch.git_commit[:10]})" if torch else "no torch"
     what = "unchanged" if taken.unchanged else "written"
     return (

@@ -41,6 +41,11 @@ class Wheel:
     """Object of the store: a wheel rebuilt from the installed files, with the same record fingerprint and bytes of
     its own. Equal to ``sha256`` where nothing is known of the wheel that was installed."""
 
+    @property
+    def original(self) -> Digest | None:
+        """sha256 of the wheel that was installed; None where none is known but that of a rebuilt one."""
+        return None if self.sha256 == self.rebuilt else self.sha256
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -17,7 +17,7 @@ class Root:
     objects: frozenset[Digest]
     lock: Lock | None = None
     """The lock, where it is one that can be read."""
-    written_here: bool = False
-    """A snapshot on this machine wrote it, so that this store held all that it requires."""
+    noted: frozenset[Digest] = frozenset()
+    """Those that it named when a snapshot of this machine wrote it, so that this store held what it required."""
     gone: bool = False
     """The lock file is not there now; ``objects`` are what it named when it was written."""

@@ -105,6 +105,9 @@ def challenge(
     )
 
 
+_REBUILT = "its wheel was never known: the archive has one that was rebuilt from the installed files"
+
+
 @dataclass(frozen=True, slots=True)
 class _Court:
     sources: Collection[str]
@@ -125,7 +128,16 @@ class _Court:
         except EnvguardError as fault:
             offers, troubles = (), [fault]
         named = [one for one in offers if wheel_names.same(one.filename, entry.wheel.filename or "")]
-        witnesses = [self._witness(entry, offer) for offer in named]
+        if entry.wheel.original is None and entry.wheel.rebuilt is not None:
+            if not named:
+                return Challenged(
+                    entry.name, entry.version, entry.wheel.filename, Verdict.LEFT_OUT, (), (_REBUILT,)
+                )
+            # what is known of it is its RECORD; the rebuilt wheel's own bytes no index can have
+            known = replace(entry, wheel=replace(entry.wheel, sha256=None, size=None))
+        else:
+            known = entry
+        witnesses = [self._witness(known, offer) for offer in named]
         witnesses += self._archive(entry)
         faults = [Witness("", fault.where or "", None, text=fault.message) for fault in troubles]
         missing = self._missing(entry, named, bool(troubles))

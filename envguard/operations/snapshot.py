@@ -114,7 +114,7 @@ def _only_adds(previous: Lock, lock: Lock) -> bool:
     before = {entry.name: entry for entry in _value(previous.facts.distributions)}
     known = tuple(
         replace(entry, wheel=before[entry.name].wheel)
-        if entry.name in before and before[entry.name].wheel.sha256 in (None, before[entry.name].wheel.rebuilt)
+        if entry.name in before and before[entry.name].wheel.original is None
         else entry
         for entry in _value(lock.facts.distributions)
     )
@@ -230,16 +230,13 @@ def _remarks(entries: tuple[Distribution, ...], files: tuple[FileFact, ...]) -> 
         if paths:
             shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
             remarks.append(f"{len(paths)} file{'s' if len(paths) > 1 else ''} {words}: {shown}")
-    unproven = [entry.name for entry in entries if _is_unproven(entry.wheel) and entry.origin is None]
+    unproven = [entry.name for entry in entries if entry.wheel.original is None and entry.origin is None]
     if unproven:
         shown = ", ".join(unproven[:5]) + (f" and {len(unproven) - 5} more" if len(unproven) > 5 else "")
-        remarks.append(f"{len(unproven)} wheels could not be identified (no sha256): {shown}")
+        kept = sum(entry.wheel.rebuilt is not None for entry in entries if entry.name in unproven)
+        instead = f"; {kept} rebuilt from the installed files are kept instead" if kept else ""
+        remarks.append(f"{len(unproven)} wheels could not be identified (no sha256): {shown}{instead}")
     return remarks
-
-
-def _is_unproven(wheel: Wheel) -> bool:
-    """Whether nothing is known of the wheel that was installed; one rebuilt from its files says nothing of it."""
-    return wheel.sha256 in (None, wheel.rebuilt)
 
 
 def _value(seen: Observed[tuple[FactT, ...]]) -> tuple[FactT, ...]:

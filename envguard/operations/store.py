@@ -102,15 +102,15 @@ class _Uses:
 
 
 def list_objects(*, store: TendedStore, roots: Roots) -> tuple[Kept, ...]:
-    """Every object, by who needs it, kind and size. StoreError, RootsUnreadableError."""
-    uses = _uses(roots.read())
+    """Every object, by who needs it, kind and size. StoreError."""
+    uses = _uses(roots.read(lenient=True))
     found = [uses.kept(digest, _size(store, digest)) for digest in store.digests()]
     return tuple(sorted(found, key=lambda one: (one.users, one.kind.value, one.subject, one.digest)))
 
 
 def check(*, store: TendedStore, roots: Roots, progress: Progress) -> Checked:
-    """Hash every object anew. StoreError, RootsUnreadableError."""
-    every = roots.read()
+    """Hash every object anew. StoreError."""
+    every = roots.read(lenient=True)
     uses = _uses(every)
     digests = sorted(store.digests())
     damaged, total = [], 0
@@ -145,10 +145,10 @@ def repair(
     """Move damaged objects aside and get all that is not whole again.
 
     Wheels come from this machine's files and the indexes; the rest from the environments ``targets``, where they
-    hold the same files. Nothing is deleted. StoreError, RootsUnreadableError.
+    hold the same files. Nothing is deleted. StoreError.
     """
     seen = check(store=store, roots=roots, progress=progress)
-    locks = _uses(roots.read()).locks
+    locks = _uses(roots.read(lenient=True)).locks
     again = _Again(store, index, archivist, prober, targets, progress)
     mended = []
     with archivist.staging() as folder:
@@ -230,9 +230,9 @@ def _required_here(roots: Sequence[Root]) -> set[Digest]:
     return {
         need.digest
         for root in roots
-        if root.written_here and root.lock is not None
+        if root.lock is not None
         for need in needs_of(root.lock)
-        if need.required
+        if need.required and need.digest in root.noted
     }
 
 

@@ -53,12 +53,14 @@ def is_nightly(version: str) -> bool:
 
 
 def takes_wheel(entry: Distribution, extent: Extent) -> bool:
-    """Whether the wheel of a distribution is archived. An editable install has none."""
+    """Whether the wheel of a distribution is archived; an editable install has none."""
     if extent is Extent.NONE or (entry.origin is not None and entry.origin.editable):
         return False
+    if entry.wheel.sha256 is None and entry.installer not in (None, "pip", "uv"):
+        return False  # conda's, or a Linux distribution's: there never was a wheel
     if extent is Extent.ALL:
         return True
-    unidentified = extent is not Extent.NIGHTLY and entry.wheel.sha256 in (None, entry.wheel.rebuilt)
+    unidentified = extent is not Extent.NIGHTLY and entry.wheel.original is None
     return unidentified or (extent is not Extent.UNIDENTIFIED and is_nightly(entry.version))
 
 

@@ -86,7 +86,7 @@ def obtain(
     candidates = _candidates(wheel, wheel.sha256, offers)
     if candidates:
         return _from_offers(entry, wheel, wheel.sha256, candidates, offers)
-    others = _other_bytes(wheel, wheel.sha256, offers)
+    others = _other_bytes(wheel, wheel.sha256, offers) if wheel.original is not None else ()
     same = _same_record(entry, offers, records)
     if same is not None:
         return same
@@ -228,6 +228,11 @@ def _why_unknown(entry: Distribution) -> str:
 
 
 def _why_gone(entry: Distribution, wheel: Wheel) -> str:
+    if wheel.original is None:
+        return (
+            "its wheel was never identified, and neither the store nor a source has the one that was rebuilt "
+            f"from its installed files ({wheel.sha256})"
+        )
     return _why_not_a_wheel(entry) or (
         f"no source has {wheel.filename or 'a wheel'} of these bytes ({wheel.sha256}), nor does the store"
     )

@@ -245,3 +245,12 @@ def test_an_editable_install_names_where_its_files_are() -> None:
     assert found.hint is not None
     assert f"envguard store get {digest('tree')} FOLDER" in found.hint
     assert "which only an archive could supply" in problem(obtain(changed, set(), [])).reason
+
+
+def test_a_rebuilt_wheel_that_is_lost_is_no_reupload() -> None:
+    """What an index serves says nothing of bytes that never were on one."""
+    lost = entry(sha256=REBUILT, rebuilt=REBUILT)
+    found = problem(obtain(lost, set(), [offer(sha256=OTHER)]))
+    assert found.kind is ProblemKind.NO_SOURCE
+    assert "its wheel was never identified, and neither the store nor a source has the one" in found.reason
+    assert step(obtain(lost, set(), [offer(source="find-links")])).source == "find-links"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from envguard.adapters import files
 from envguard.adapters.project import LOCKS, load_lock
-from envguard.errors import EnvguardError, LockInvalidError, RootsUnreadableError, StoreError
+from envguard.errors import EnvguardError, RootsUnreadableError, StoreError
 from envguard.formats import lock_note, marker
 from envguard.model.digest import Digest
 from envguard.model.roots import Root
@@ -47,24 +47,24 @@ class KnownRoots:
         note.unlink(missing_ok=True)
         return there
 
-    def read(self) -> Sequence[Root]:
-        """Locks by their paths, then environments. RootsUnreadableError."""
-        noted = dict(self._noted())
+    def read(self, *, lenient: bool = False) -> Sequence[Root]:
+        """Locks by their paths, then environments. RootsUnreadableError, unless ``lenient``."""
+        noted = dict(self._noted(lenient=lenient))
         paths = {*noted, *self._named, *_beside((*noted, *self._named))}
-        locks = [self._lock(path, noted.get(path)) for path in sorted(paths)]
-        return (*locks, *self._restored())
+        locks = [self._lock(path, noted.get(path), lenient=lenient) for path in sorted(paths)]
+        return (*locks, *self._restored(lenient=lenient))
 
     def stamp(self) -> object:
         """Stats of all that ``read`` reads."""
         noted = [note for note in _children(self._notes) if note.suffix == ".json"]
-        paths = [path for path, _ in self._noted()]
+        paths = [path for path, _ in self._noted(lenient=True)]
         every = {*paths, *self._named, *_beside((*paths, *self._named)), *noted, *self._markers()}
         return tuple((str(path), _stat(path)) for path in sorted(every))
 
     def _note(self, lock: Path) -> Path:
         return self._notes / f"{Digest.of(os.fsencode(lock)).hex[:32]}.json"
 
-    def _noted(self) -> Iterator[tuple[Path, frozenset[Digest]]]:
+    def _noted(self, *, lenient: bool) -> Iterator[tuple[Path, frozenset[Digest]]]:
         for note in _children(self._notes):
             if note.suffix != ".json":
                 continue
@@ -73,30 +73,32 @@ class KnownRoots:
             except FileNotFoundError:
                 continue  # forgotten a moment ago
             except (OSError, ValueError) as problem:
+                if lenient:
+                    continue
                 raise _unreadable("a note of a lock", note, str(problem)) from None
             yield Path(lock), objects
 
-    def _lock(self, path: Path, noted: frozenset[Digest] | None) -> Root:
-        written_here = noted is not None
+    def _lock(self, path: Path, noted: frozenset[Digest] | None, *, lenient: bool) -> Root:
+        objects = noted or frozenset()
+        if noted is not None and not os.path.lexists(path):
+            return Root(str(path), objects, noted=objects, gone=True)
         try:
-            if not os.path.lexists(path):
-                if noted is None:
-                    raise _unreadable("a lock", path, "no such file")
-                return Root(str(path), noted, written_here=written_here, gone=True)
             lock = load_lock(path)[0]
-        except LockInvalidError as problem:
-            raise _unreadable("a lock", path, problem.message) from None
         except EnvguardError as problem:
+            if lenient:
+                return Root(str(path), objects, noted=objects)
             raise _unreadable("a lock", path, problem.message) from None
-        return Root(str(path), frozenset(need.digest for need in needs_of(lock)), lock, written_here)
+        return Root(str(path), frozenset(need.digest for need in needs_of(lock)), lock, objects)
 
-    def _restored(self) -> Iterator[Root]:
+    def _restored(self, *, lenient: bool) -> Iterator[Root]:
         for path in self._markers():
             try:
                 marked = marker.load(_content(path, marker.CAP))
             except FileNotFoundError:
                 continue  # pruned a moment ago
             except (OSError, ValueError) as problem:
+                if lenient:
+                    continue
                 raise _unreadable("a restored environment", path, str(problem)) from None
             yield Root(str(path.parent), frozenset(wheel.sha256 for wheel in marked.wheels.values()))
 
