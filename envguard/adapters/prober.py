@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
 from envguard.adapters import machine, shadows, site, startup, torch_build
-from envguard.adapters.cache.factors import factors
+from envguard.adapters.cache.factors_kept import factors_kept
 from envguard.adapters.cache.place import place
 from envguard.adapters.cache.sections import cache_and_keys
 from envguard.adapters.claims import place_of
@@ -68,14 +68,23 @@ class EnvironmentProber:
             variables=_observed(lambda: Value(_variables(environ))),
             code=_observed(self._code),
             live=_observed(lambda: self._live(target)),
-            factors=_observed(lambda: factors(layout, interpreter.soabi, environ)),
         )
         facts = self._with_cache(facts)
         try:
             looked = look(Asked(layout, level, interpreter.soabi, environ, baseline, progress))
         except OSError as problem:
             reason = Unobserved(f"the environment can't be read: {problem.strerror or problem}")
-            return replace(facts, torch=reason, distributions=reason, files=reason, shared=reason, shadows=reason)
+            return replace(
+                facts,
+                torch=reason,
+                distributions=reason,
+                files=reason,
+                shared=reason,
+                shadows=reason,
+                factors=reason,
+            )
+        mark = _mark(looked)
+        facts = replace(facts, factors=_observed(lambda: factors_kept(layout, interpreter.soabi, environ, mark)))
         return self._with_files(facts, looked, layout, interpreter)
 
     def content(self, layout: Layout, fact: FileFact) -> BinaryIO:
@@ -128,6 +137,20 @@ def _observed(section: Callable[[], Observed[T]]) -> Observed[T]:
         return Unobserved(error.message)
     except OSError as problem:
         return Unobserved(problem.strerror or str(problem))
+
+
+def _mark(looked: Looked) -> str | None:
+    """A text that is another when torch or triton could be: by files, or by RECORD where only that was read."""
+    if looked.files is None:
+        builds = sorted((one.name, one.record) for one in looked.distributions if one.name in _COMPILERS)
+        return f"RECORD {builds}" if builds and all(record for _, record in builds) else None
+    torch = looked.mark("torch")
+    has_triton = any(one.name in _COMPILERS and one.name != "torch" for one in looked.distributions)
+    triton = looked.mark("triton") if has_triton else "none"
+    return f"files {torch} {triton}" if torch and triton else None
+
+
+_COMPILERS = frozenset({"torch", "triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
 
 
 def _variables(environ: Mapping[str, str]) -> Variables:
