@@ -48,6 +48,12 @@ def e2e(session: nox.Session) -> None:
 
 
 @nox.session
+def image(session: nox.Session) -> None:
+    """The Dockerfile and an exported one, really built and run; installs what that needs. A few minutes."""
+    _run(session, "tests.image.build", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Speed, side by side with peers; prints ratios."""
     session.run(sys.executable, "benchmarks/run.py", *session.posargs, external=True)

@@ -174,13 +174,14 @@ def _tell(file: Path, taken: Snapshot, options: argparse.Namespace) -> None:
 
 def _summary(file: Path, taken: Snapshot) -> str:
     from envguard.formats.lockfile import lock_id
-    from envguard.model.observed import value_or_none
+    from envguard.model.observed import Unobserved, value_or_none
 
     facts = taken.lock.facts
     torch = value_or_none(facts.torch)
     distributions = value_or_none(facts.distributions) or ()
     proven = sum(entry.wheel.original is not None for entry in distributions)
-    build = f"torch {torch.build} (commit {torch.git_commit[:10]})" if torch else "no torch"
+    none = "torch not looked at" if isinstance(facts.torch, Unobserved) else "no torch"
+    build = f"torch {torch.build} (commit {torch.git_commit[:10]})" if torch else none
     what = "unchanged" if taken.unchanged else "written"
     return (
         f"{file} {what}: {build}, {len(distributions)} distributions ({proven} with their wheel's sha256), "

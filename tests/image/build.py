@@ -1,6 +1,6 @@
 """Build the project's images without a container engine's service, and try what they promise.
 
-``nox -s image``. Needs Debian and root; installs buildah, podman, runc and mmdebstrap where they are missing.
+``nox -s image``, or ``python -m tests.image.build [BASE.TAR]`` with a base made before. Needs Debian and root; installs buildah, podman, runc and mmdebstrap where they are missing.
 Everything else happens in a folder of its own, which is removed again. Nothing is pulled: the base image is made
 here, from the machine's own Debian sources and certificates.
 """
@@ -51,7 +51,7 @@ RUN update-ca-certificates \\
 _DERIVED = f"""\
 FROM localhost/project:ci
 USER root
-RUN echo '# changed' >> {CHANGED}
+RUN sed -i '$a # changed' {CHANGED}
 USER 1000
 """
 
@@ -166,7 +166,10 @@ def make_base(engine: Engine) -> None:
     tell(f"make a base of {suite}")
     include = "python3,python3-venv,ca-certificates"
     arguments = ("--variant=minbase", f"--include={include}", suite, context / "base.tar")
-    good(engine.call("mmdebstrap", *arguments))
+    if sys.argv[1:]:
+        shutil.copy(sys.argv[1], context / "base.tar")
+    else:
+        good(engine.call("mmdebstrap", *arguments))
     good(engine.build("python-base", context))
     (context / "base.tar").unlink()
 
@@ -228,7 +231,7 @@ def try_image(engine: Engine, name: str) -> None:
     ended = engine.run(name, options=("--read-only", "--read-only-tmpfs=false"))
     expect("also with nothing to write to", ended.returncode == 0, ended)
     expect("not as root", engine.run(name, "id", "-u").stdout.strip() == "1000")
-    ended = engine.run(name, "sh", "-c", f"echo >> {CHANGED}")
+    ended = engine.run(name, "sh", "-c", f"sed -i '$a # changed' {CHANGED}")
     expect("its user can't change what was restored", ended.returncode != 0, ended)
     ended = engine.run(name, "python", "-v", "-c", "import tqdm.std")
     expect("what was restored is what python imports", ended.returncode == 0, ended)
