@@ -86,6 +86,11 @@ def print_lines(lines: Iterable[str]) -> None:
         _write(line + "\n")
 
 
+def print_text(text: str) -> None:
+    """Text on stdout, as it is."""
+    _write(text)
+
+
 def print_json(document: Any) -> None:
     """A document on stdout."""
     _write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

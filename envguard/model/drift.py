@@ -52,6 +52,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceHits:
+    """The recorded keys of one device: how many a start would load, and how many are in the folder at all."""
+
+    device: str
+    recorded: int
+    hits: int
+    there: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All results of one comparison."""
 
@@ -64,6 +74,8 @@ class Report:
     files: int = 0
     seconds: float = field(default=0.0, compare=False)
     allowed_unknown: frozenset[str] = frozenset()
+    devices: tuple[DeviceHits, ...] = field(default=(), compare=False)
+    """The compile cache by device, where keys are recorded and a look was had."""
 
     @property
     def outcome(self) -> Outcome:

@@ -8,10 +8,11 @@ from time import monotonic
 
 from envguard.checks import CHECKS, compare
 from envguard.checks.check import AnyCheck
-from envguard.model.drift import Report
+from envguard.model.cache_prediction import predict
+from envguard.model.drift import DeviceHits, Report
 from envguard.model.facts import Facts
 from envguard.model.lock import Lock
-from envguard.model.observed import Value
+from envguard.model.observed import Unobserved, Value
 from envguard.model.policy import Policy, stricter
 from envguard.model.target import Level, Target
 from envguard.operations.recorded import baseline_of, with_listings
@@ -43,6 +44,7 @@ def verify(
         files=observed.files_seen,
         seconds=monotonic() - started,
         allowed_unknown=policy.allow_unknown,
+        devices=_devices(recorded, observed),
     )
 
 
@@ -58,6 +60,16 @@ def diff(old: Lock, new: Lock, *, policy: Policy, today: date, store: Store) -> 
         distributions=_count(new.facts),
         seconds=monotonic() - started,
         allowed_unknown=policy.allow_unknown,
+        devices=_devices(recorded, observed),
+    )
+
+
+def _devices(recorded: Facts, observed: Facts) -> tuple[DeviceHits, ...]:
+    if not isinstance(recorded.keys, Value) or isinstance(observed.keys, Unobserved):
+        return ()
+    return tuple(
+        DeviceHits(entry.device, entry.recorded, entry.hits, entry.recorded - len(entry.missing))
+        for entry in predict(recorded, observed).devices
     )
 
 
