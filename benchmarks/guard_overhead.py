@@ -2,8 +2,8 @@
 
     python benchmarks/guard_overhead.py [ROUNDS]
 
-It starts itself again, guarded and not, in turns, and takes the median step of each start. Beside it: what a call of
-a compiled function asks of the guard (nanoseconds), since a share of a per cent drowns in a machine's own noise.
+It starts itself again, guarded and not, in turns, and takes the median step of each start. Beside it: what a call
+of a compiled function asks of the guard (nanoseconds), since a share of a per cent drowns in a machine's noise.
 """
 
 import importlib

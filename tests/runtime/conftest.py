@@ -98,9 +98,12 @@ def programs(tmp_path: Path) -> Programs:
 
 
 @pytest.fixture(scope="session")
-def torch_environment(make_environment: Callable[..., Path]) -> Path:
-    """A real torch."""
-    return make_environment("guarded")
+def torch_environment(request: pytest.FixtureRequest) -> Path:
+    """A real torch: the environment that ENVGUARD_TEST_TORCH names (nothing is written there), else a new one."""
+    if named := os.environ.get("ENVGUARD_TEST_TORCH"):
+        return Path(named)
+    make: Callable[..., Path] = request.getfixturevalue("make_environment")
+    return make("guarded")
 
 
 @pytest.fixture
