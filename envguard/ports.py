@@ -305,3 +305,26 @@ class Warmer(Protocol):
 
     def run(self, start: Start) -> Ran:
         """Run one to its end, or to its deadline; what it left of itself is ended too. WarmupFailedError."""
+
+
+class ProjectFolder(Protocol):
+    """The folder of a project that gets its settings; paths are relative to it, with ``/``."""
+
+    @property
+    def name(self) -> str:
+        """The folder's own name."""
+
+    def read(self, path: str) -> str | None:
+        """A file's text, line ends as they are; None where there is none. SettingsInvalidError."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder."""
+
+    def is_repository(self) -> bool:
+        """Whether it is the root of a git repository."""
+
+    def locks(self, folder: str) -> Sequence[str]:
+        """Paths of the TOML files in a folder, sorted."""
+
+    def write(self, path: str, text: str) -> None:
+        """Replace a file, or make it, whole or not at all; its mode, and a link to it, stay. EnvguardError."""

@@ -7,6 +7,7 @@ from envguard.cli.command import Command
 from envguard.cli.demo import DEMO
 from envguard.cli.doctor import DOCTOR
 from envguard.cli.export import EXPORT
+from envguard.cli.init import INIT
 from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
 from envguard.cli.lint import LINT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
@@ -15,6 +16,7 @@ from envguard.cli.store import STORE
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
 
 COMMANDS: tuple[Command, ...] = (
+    INIT,
     SNAPSHOT,
     VERIFY,
     DIFF,
