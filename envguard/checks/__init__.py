@@ -17,6 +17,7 @@ from envguard.checks import (
     installer,
     interpreter,
     live_torch,
+    run,
     shadowing,
     shared_files,
     startup_code,
@@ -48,6 +49,7 @@ CHECKS: tuple[AnyCheck, ...] = (
     compile_cache.CHECK,
     code.CHECK,
     live_torch.CHECK,
+    run.CHECK,
 )
 
 

@@ -9,6 +9,7 @@ from envguard.model.cache import CacheFactors, CacheKeys
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution
 from envguard.model.observed import NOT_RECORDED, Observed
+from envguard.model.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,8 @@ class Facts:
     factors: Observed[CacheFactors] = NOT_RECORDED
     keys: Observed[CacheKeys] = NOT_RECORDED
     """Absent: there is no cache folder, or no key in it."""
+    run: Observed[Run] = NOT_RECORDED
+    """Of run logs (``--run``): no environment tells it."""
 
     files_seen: int = field(default=0, compare=False)
     """Live: how many files were held against RECORD (hashed, or unchanged since they were)."""

@@ -46,6 +46,7 @@ def test_order_of_telling() -> None:
         "compile-cache",
         "code",
         "live-torch",
+        "run",
     ]
 
 
