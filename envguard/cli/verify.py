@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ def _declare_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--live", action="store_true", help="also import torch in a child and take its own view")
     arguments.add_policy(parser)
     arguments.add_baseline(parser, write=True)
+    parser.add_argument("--hook", action="store_true", help="refuse the environment that envguard itself runs in")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page to look at")
     arguments.add_formats(parser, FORMATS)
 
@@ -43,6 +45,8 @@ def _verify(options: argparse.Namespace) -> int:
     lock, content = load_lock(file)
     policy = _policy(options, around)
     target = wiring.target(options, around)
+    if options.hook:
+        _refuse_own(target.python)
     level = Level.FULL if options.full else Level.METADATA if options.metadata else Level.FAST
     if options.python is None:
         output.say(f"target: {target.python} ({target.chosen})", quiet=options.quiet)
@@ -61,6 +65,19 @@ def _verify(options: argparse.Namespace) -> int:
         report = _accept(report, options)
     _print(report, options, file, content, "verify")
     return report.exit_code
+
+
+def _refuse_own(python: Path) -> None:
+    """A hook runner puts its own environment first on PATH: verifying that one would prove nothing."""
+    from envguard.errors import UsageError
+
+    own = Path(sys.prefix).resolve()
+    if own in (python.parent.resolve(), python.parent.parent.resolve()):
+        raise UsageError(
+            "the target is the environment that the hook itself runs in",
+            where=str(python),
+            hint='name the project\'s: args: ["--python", ".venv"], or python in [tool.envguard]',
+        )
 
 
 def _policy(options: argparse.Namespace, around: Surroundings) -> Policy:
