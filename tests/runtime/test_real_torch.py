@@ -156,8 +156,9 @@ def test_torchrun(real: Programs) -> None:
     )
 
     ended = subprocess.run(
-        [real.python, "-B", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", program],
+        [real.python, "-B", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", program],
         capture_output=True, text=True, env=real.variables(OMP_NUM_THREADS="1"), cwd=real.folder, check=False,
+        timeout=240,
     )  # fmt: skip
 
     assert ended.returncode == 0, ended.stderr
