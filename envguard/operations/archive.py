@@ -17,6 +17,7 @@ from envguard.ports import Archivist, Index, Offer, Progress, Store
 
 _MARGIN = 256 << 20
 """Bytes that are to stay free on the store's disk."""
+_MOST_REMARKS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def archive(
         return Archived(tuple(entries), remarks=(f"nothing was archived: {problem}",))
     if missing:
         asked.tell(
-            f"archiving {len(missing)} wheel{'s' if len(missing) > 1 else ''}, about {_bytes(size)}; "
+            f"archiving {len(missing)} distribution{'s' if len(missing) > 1 else ''}, about {_bytes(size)}; "
             f"{_bytes(room)} free (--no-archive declines)"
         )
     try:
@@ -77,7 +78,7 @@ def archive(
     return Archived(
         entries=tuple(by_name[one.name].entry if one.name in by_name else one for one in entries),
         objects=frozenset(digest for one in done for digest in one.objects),
-        remarks=(*_told_rebuilt(done), *(remark for one in done for remark in one.remarks)),
+        remarks=(*_told_rebuilt(done), *_some([remark for one in done for remark in one.remarks])),
     )
 
 
@@ -227,6 +228,12 @@ def _known_by_archive(wheel: Wheel, filename: str, digest: Digest, size: int) ->
     if wheel.sha256 is not None and wheel.sha256 != wheel.rebuilt:
         return replace(wheel, filename=wheel.filename or filename, rebuilt=digest)
     return replace(wheel, filename=filename, sha256=digest, size=size, evidence=Evidence.ARCHIVE, rebuilt=digest)
+
+
+def _some(remarks: Sequence[str]) -> Sequence[str]:
+    """The first of many: an environment that no wheels made refuses them all."""
+    left = len(remarks) - _MOST_REMARKS
+    return remarks if left <= 0 else (*remarks[:_MOST_REMARKS], f"and {left} more like these")
 
 
 def _told_rebuilt(done: Sequence[_Done]) -> list[str]:

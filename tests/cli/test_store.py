@@ -106,7 +106,7 @@ class TestSnapshot:
         project.install(project.wheel())
         shutil.rmtree(project.wheels)
         _, err = project.run("snapshot", "--name", "good", "--offline")
-        assert "archiving 1 wheel, about " in err
+        assert "archiving 1 distribution, about " in err
         assert "--no-archive declines" in err
         text = project.lock.read_text()
         assert 'evidence = "archive"' in text

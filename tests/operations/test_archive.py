@@ -59,7 +59,9 @@ def test_a_file_of_this_machine_comes_first(world: World) -> None:
     assert done.entries == (entry,)
     assert done.objects == {entry.wheel.sha256}
     assert world.index.asked == []
-    assert world.told == [f"archiving 1 wheel, about {entry.wheel.size} B; 1099.5 GB free (--no-archive declines)"]
+    assert world.told == [
+        f"archiving 1 distribution, about {entry.wheel.size} B; 1099.5 GB free (--no-archive declines)"
+    ]
 
 
 def test_then_an_index(world: World) -> None:
@@ -184,3 +186,17 @@ class TestSources:
         assert world.run(editable).remarks == ("the source of demo is not on this machine",)
         built = distribution("other", "1.0", origin=Origin("vcs", commit="0" * 40))
         assert world.run(built).remarks == ()
+
+
+def test_many_refusals_are_not_all_told(world: World) -> None:
+    names = [f"demo{number}" for number in range(14)]
+    world.archivist.refused.update(names)
+    remarks = world.run(*(distribution(name, "1.0") for name in names)).remarks
+    assert len(remarks) == 11
+    assert remarks[-1] == "and 4 more like these"
+
+
+def test_what_no_wheel_made_is_left_alone(world: World) -> None:
+    assert world.run(distribution("demo", "1.0", installer="conda")) == Archived(
+        (distribution("demo", "1.0", installer="conda"),)
+    )
