@@ -15,3 +15,5 @@ class Command:
     summary: str
     declare: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    takes_command: bool = False
+    """What follows ``--`` is another program's command line: ``options.command``, a list (empty without one)."""

@@ -11,7 +11,17 @@ from envguard.cli.commands import COMMANDS
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parsed arguments, with ``run``. Wrong usage ends the process with code 2, as argparse does."""
-    return _parser(_command_in(arguments)).parse_args(arguments)
+    name = _command_in(arguments)
+    own, rest = _split(arguments) if any(c.name == name and c.takes_command for c in COMMANDS) else (arguments, [])
+    options = _parser(name).parse_args(own)
+    options.command = list(rest)
+    return options
+
+
+def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """At the first ``--``: argparse itself would take a command's first word for an optional argument."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:place], arguments[place + 1 :]
 
 
 def whole_parser() -> argparse.ArgumentParser:
