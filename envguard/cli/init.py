@@ -63,7 +63,7 @@ def _source(options: argparse.Namespace, around: Surroundings, looked: Looked) -
     if looked.claiming:
         return ["--from", looked.claiming[0]]
     output.say(
-        "note: no environment here, and no lock file of another tool: make the environment, then envguard snapshot",
+        "note: neither an environment nor another tool's lock file here: make one, then envguard snapshot",
         quiet=options.quiet,
     )
     return None

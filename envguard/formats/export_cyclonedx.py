@@ -11,6 +11,7 @@ from envguard.formats import export_sbom
 if TYPE_CHECKING:
     from cyclonedx.model import Property
     from cyclonedx.model.component import Component
+    from cyclonedx.model.tool import ToolRepository
 
     from envguard.model.distribution import Distribution
     from envguard.model.lock import Lock
@@ -35,17 +36,20 @@ def dump(lock: Lock) -> bytes:
     bom = Bom(
         serial_number=export_sbom.number(lock),
         components=parts,
-        metadata=BomMetaData(component=whole, timestamp=export_sbom.made(lock), tools=[_envguard()]),
+        metadata=BomMetaData(component=whole, timestamp=export_sbom.made(lock), tools=_tools()),
     )
     bom.register_dependency(whole, parts)
     document: Any = json.loads(JsonV1Dot6(bom).output_as_string())
     return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def _envguard() -> Any:
-    from cyclonedx.model.tool import Tool
+def _tools() -> ToolRepository:
+    from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.model.tool import ToolRepository
 
-    return Tool(name="envguard", version=__version__)
+    return ToolRepository(
+        components=[Component(name="envguard", version=__version__, type=ComponentType.APPLICATION)]
+    )
 
 
 def _component(entry: Distribution, lock: Lock) -> Component:

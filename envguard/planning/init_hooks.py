@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-ENTRY = r"""- repo: local
+_FILES = (
+    r"^(.*/)?(lockfiles/[^/]+\.toml|pyproject\.toml|uv\.lock|pylock(\..+)?\.toml|requirements[^/]*\.txt"
+    r"|environment\.ya?ml|Dockerfile)$"
+)
+ENTRY = f"""- repo: local
   hooks:
     - id: envguard-lint
       name: envguard lint
       entry: envguard lint --hook
       language: system
-      files: ^(.*/)?(lockfiles/[^/]+\.toml|pyproject\.toml|uv\.lock|pylock(\..+)?\.toml|requirements[^/]*\.txt|environment\.ya?ml|Dockerfile)$
+      files: {_FILES}
 """
 """What is added to the list of repos."""
 
