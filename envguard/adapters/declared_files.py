@@ -9,6 +9,7 @@ from pathlib import Path
 
 from envguard.adapters import project
 from envguard.formats.declared import Found, Include, Kind, kind_of, read
+from envguard.formats.settings import Settings
 from envguard.model.declared import Unreadable
 
 SIZE_LIMIT = 32 << 20
@@ -79,7 +80,7 @@ def declares(path: Path) -> bool:
 
 
 @cache
-def _settings(folder: Path) -> tuple[Path, project.Settings]:
+def _settings(folder: Path) -> tuple[Path, Settings]:
     return project.settings(folder)
 
 

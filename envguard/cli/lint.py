@@ -89,7 +89,9 @@ def _texts(options: argparse.Namespace, around: Surroundings, ignores: tuple[Ign
 
 
 def _may_be_lock(content: bytes) -> bool:
-    return b"schema" in content and any(word in content for word in (b"[[distribution]]", b"[torch]", b"[interpreter]"))
+    return b"schema" in content and any(
+        word in content for word in (b"[[distribution]]", b"[torch]", b"[interpreter]")
+    )
 
 
 def _paths(options: argparse.Namespace, around: Surroundings) -> list[Path]:
@@ -104,4 +106,6 @@ def _paths(options: argparse.Namespace, around: Surroundings) -> list[Path]:
     return declared_files.unique(named)
 
 
-LINT = Command("lint", "Hold lock files against themselves and against what the project declares.", _declare, _lint)
+LINT = Command(
+    "lint", "Hold lock files against themselves and against what the project declares.", _declare, _lint
+)

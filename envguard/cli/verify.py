@@ -57,7 +57,7 @@ def _verify(options: argparse.Namespace) -> int:
             level=level,
             policy=policy,
             today=wiring.today(),
-            prober=wiring.prober(around, live=options.live),
+            prober=wiring.prober(around, live=options.live, lock=lock),
             store=wiring.store(),
             progress=progress,
         )

@@ -24,7 +24,17 @@ _ROWS = 40
 """Rows of a table; the lock has all."""
 _LONGEST = 60_000
 """Characters; GitHub takes 65,536."""
-_BY_TORCH = ("torch", "triton", "pytorch-triton", "torchvision", "torchaudio", "nvidia-", "cuda-", "flash-attn", "xformers")
+_BY_TORCH = (
+    "torch",
+    "triton",
+    "pytorch-triton",
+    "torchvision",
+    "torchaudio",
+    "nvidia-",
+    "cuda-",
+    "flash-attn",
+    "xformers",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,9 @@ def _wheel_lines(wheels: list[_Wheel]) -> Iterator[str]:
         return
     moved = sum(wheel.was is not None and wheel.now is not None for wheel in wheels)
     added, gone = sum(wheel.was is None for wheel in wheels), sum(wheel.now is None for wheel in wheels)
-    parts = [f"{number} {word}" for number, word in ((moved, "changed"), (added, "added"), (gone, "removed")) if number]
+    parts = [
+        f"{number} {word}" for number, word in ((moved, "changed"), (added, "added"), (gone, "removed")) if number
+    ]
     yield f"<details{' open' if len(wheels) <= 8 else ''}><summary>Wheels: {', '.join(parts)}</summary>"
     yield ""
     cells = [
@@ -189,7 +201,7 @@ def _others(report: Report) -> Iterator[str]:
 def _advice(rows: list[_Row], wheels: list[_Wheel]) -> Iterator[str]:
     by_torch = any(row.what in ("torch", "torch commit", "variant", "GPUs") for row in rows)
     if by_torch and not any(row.what == "compile cache" for row in rows):
-        yield "The compile cache's keys are still the old ones, and every key changes with torch: `envguard warmup`.\n"
+        yield "The compile cache's keys are the old ones, and all change with torch: `envguard warmup`.\n"
     if any(wheel.silent for wheel in wheels):
         yield "Installers compare versions only and keep what they have: `envguard restore` builds it anew.\n"
 

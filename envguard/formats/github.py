@@ -27,7 +27,9 @@ def annotation_lines(cases: Cases) -> Iterator[str]:
 def _annotation(command: str, finding: LintFinding) -> str:
     hint = f"\n{finding.hint}" if finding.hint else ""
     place = f"file={_property(finding.file)},line={finding.line or 1}"
-    return f"::{command} {place},title={_property(f'envguard: {finding.rule}')}::{_message(finding.message + hint)}"
+    return (
+        f"::{command} {place},title={_property(f'envguard: {finding.rule}')}::{_message(finding.message + hint)}"
+    )
 
 
 def _message(text: str) -> str:
@@ -52,7 +54,12 @@ def summary_text(cases: Cases) -> str:
     ordered = sorted(findings, key=lambda finding: list(LintSeverity).index(finding.severity))
     if ordered:
         rows = [
-            (_ICONS[found.severity], code(found.rule), plain(found.message), code(f"{found.file}:{found.line or 1}"))
+            (
+                _ICONS[found.severity],
+                code(found.rule),
+                plain(found.message),
+                code(f"{found.file}:{found.line or 1}"),
+            )
             for found in ordered[:_SUMMARY_ROWS]
         ]
         lines += [*table(("", "Rule", "What", "Where"), rows), ""]

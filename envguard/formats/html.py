@@ -91,7 +91,8 @@ def _verdict(report: Report) -> str:
     return (
         f'<header class="{word}"><span class="sign" aria-hidden="true">{sign}</span><div><h1>{title}</h1>\n'
         f"<p><code>{_text(report.recorded)}</code> <span class=dim>held against</span> "
-        f"<code>{_text(report.observed)}</code></p>\n<p class=dim>{' · '.join([*counts, *seen])}</p></div></header>"
+        f"<code>{_text(report.observed)}</code></p>\n"
+        f"<p class=dim>{' · '.join([*counts, *seen])}</p></div></header>"
     )
 
 
@@ -140,9 +141,7 @@ def _told(results: Iterable[Result]) -> str:
     return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in parts if number)
 
 
-def _layer(
-    number: int, results: Sequence[Result], devices: Sequence[DeviceHits], run: Sequence[RunRow]
-) -> str:
+def _layer(number: int, results: Sequence[Result], devices: Sequence[DeviceHits], run: Sequence[RunRow]) -> str:
     name = LAYERS[number][0]
     word, _, _ = _WORDS[_outcome(results)]
     picture = _cache(devices) if name == "Compile cache" else _run(run) if name == "Run" else ""
@@ -210,9 +209,14 @@ def _cache(devices: Sequence[DeviceHits]) -> str:
     rows = "".join(_bar(entry, most) for entry in devices)
     legend = "".join(
         f'<span><i class="{kind}"></i>{words}</span>'
-        for kind, words in (("hit", "would load"), ("stale", "there, keyed to something else"), ("gone", "missing"))
+        for kind, words in (
+            ("hit", "would load"),
+            ("stale", "there, keyed to something else"),
+            ("gone", "missing"),
+        )
     )
-    return f'<figure class="cache"><figcaption>Recorded keys by device</figcaption>{rows}<p class="legend">{legend}</p></figure>'
+    caption = "<figcaption>Recorded keys by device</figcaption>"
+    return f'<figure class="cache">{caption}{rows}<p class="legend">{legend}</p></figure>'
 
 
 def _bar(entry: DeviceHits, most: int) -> str:
@@ -232,17 +236,16 @@ def _bar(entry: DeviceHits, most: int) -> str:
 def _run(rows: Sequence[RunRow]) -> str:
     if not rows:
         return ""
-    lines = "".join(
-        f'<tr class="{"moved" if row.moved else ""}"><th scope="row">{_text(row.name)}</th>'
-        f"<td>{_text(row.was or '–')}</td><td>{_text(row.now or '–') if row.moved else '<span class=dim>same</span>'}</td></tr>"
-        for row in rows
-    )
-    if any(row.moved for row in rows):
-        return f'<div class="wide"><table><tr><th></th><th>recorded</th><th>now</th></tr>{lines}</table></div>'
-    alone = "".join(
-        f'<tr><th scope="row">{_text(row.name)}</th><td>{_text(row.was or "–")}</td></tr>' for row in rows
-    )
-    return f'<div class="wide"><table><tr><th></th><th>recorded</th></tr>{alone}</table></div>'
+    both = any(row.moved for row in rows)
+    head = "<th></th><th>recorded</th>" + ("<th>now</th>" if both else "")
+    lines = "".join(_run_line(row, both=both) for row in rows)
+    return f'<div class="wide"><table><tr>{head}</tr>{lines}</table></div>'
+
+
+def _run_line(row: RunRow, *, both: bool) -> str:
+    now = _text(row.now or "–") if row.moved else "<span class=dim>same</span>"
+    cells = f'<th scope="row">{_text(row.name)}</th><td>{_text(row.was or "–")}</td>'
+    return f'<tr class="{"moved" if row.moved else ""}">{cells}{f"<td>{now}</td>" if both else ""}</tr>'
 
 
 def _cures(report: Report, lock: str) -> str:

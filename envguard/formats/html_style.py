@@ -60,4 +60,4 @@ header .sign{width:40px;height:40px}h1{font-size:1.25rem}main{padding:10px;gap:1
 .device{grid-template-columns:70px minmax(0,1fr)}.device small{grid-column:2;margin-top:-6px;color:var(--dim)}}
 @media (min-width:900px){li{display:grid;grid-template-columns:210px minmax(0,1fr);gap:0 14px}.sides{margin:0 0 4px}}
 @media print{body{background:#fff}.card,section,header{break-inside:avoid}}
-"""
+"""  # noqa: E501

@@ -22,7 +22,7 @@ def junit_text(cases: Cases) -> str:
     return "\n".join(
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
-            f"<testsuites name={_attribute(f'envguard {cases.command}')} {total} time=\"{cases.seconds:.3f}\">",
+            f'<testsuites name={_attribute(f"envguard {cases.command}")} {total} time="{cases.seconds:.3f}">',
             *(line for name, entries in suites.items() for line in _suite(cases.command, name, entries, seconds)),
             "</testsuites>",
             "",
@@ -31,7 +31,7 @@ def junit_text(cases: Cases) -> str:
 
 
 def _suite(command: str, name: str, entries: list[Case], seconds: float) -> list[str]:
-    head = f"  <testsuite name={_attribute(f'envguard {command} {name}')} {_counts(entries)} time=\"{seconds:.3f}\">"
+    head = f'  <testsuite name={_attribute(f"envguard {command} {name}")} {_counts(entries)} time="{seconds:.3f}">'
     return [head, *(line for case in entries for line in _case(command, name, case)), "  </testsuite>"]
 
 
@@ -46,7 +46,9 @@ def _case(command: str, suite: str, case: Case) -> list[str]:
     line = next((finding.line for finding in case.findings if finding.line), None)
     file = case.findings[0].file if case.findings else case.file
     place = (f" file={_attribute(file)}" if file else "") + (f' line="{line}"' if line else "")
-    head = f"    <testcase name={_attribute(case.name)} classname={_attribute(f'envguard.{command}.{suite}')}{place}"
+    head = (
+        f"    <testcase name={_attribute(case.name)} classname={_attribute(f'envguard.{command}.{suite}')}{place}"
+    )
     inside = _inside(case)
     return [f'{head} time="0.000">', *inside, "    </testcase>"] if inside else [f'{head} time="0.000"/>']
 

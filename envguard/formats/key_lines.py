@@ -6,7 +6,9 @@ import re
 from functools import cached_property
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
-_PAIR = re.compile(r"""\s*((?:"[^"\n]*"|'[^'\n]*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"\n]*"|'[^'\n]*'|[\w-]+))*)\s*=\s*(.*)""")
+_PAIR = re.compile(
+    r"""\s*((?:"[^"\n]*"|'[^'\n]*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"\n]*"|'[^'\n]*'|[\w-]+))*)\s*=\s*(.*)"""
+)
 _PART = re.compile(r""""([^"\n]*)"|'([^'\n]*)'|([A-Za-z0-9_-]+)""")
 _STEP = re.compile(r"""\.?([A-Za-z0-9_-]+(?::\d+)?|"[^"]*")|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]""")
 _NAMING = ("name", "path", "index", "check", "module")
@@ -44,7 +46,7 @@ class KeyLines:
             table = self._table(steps[:split])
             if table is None:
                 continue
-            rest = [step for step in steps[split:]]
+            rest = steps[split:]
             if not rest:
                 return table.line
             line = self._in_table(table, rest)
@@ -86,7 +88,9 @@ class KeyLines:
 
     def _in_list(self, line: int, called: str) -> int:
         """The line of an inline entry (``{index = 5, …}``, a string) in a list that begins on ``line``."""
-        entry = re.compile(rf"""\b(?:index|name)\s*=\s*"?{re.escape(called)}"?\s*[,}}]|^\s*["']{re.escape(called)}["']""")
+        entry = re.compile(
+            rf"""\b(?:index|name)\s*=\s*"?{re.escape(called)}"?\s*[,}}]|^\s*["']{re.escape(called)}["']"""
+        )
         for offset, text in enumerate(self._lines[line - 1 : line + 4096]):
             if entry.search(text):
                 return line + offset

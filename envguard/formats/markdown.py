@@ -12,7 +12,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@!])")
 
 def plain(text: str) -> str:
     """Text that shows as it is: no markup, no mentions, no links, one line."""
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};" if found[0] in "<>&@|" else f"\\{found[0]}", printable(text))
+    return _SPECIAL.sub(
+        lambda found: f"&#{ord(found[0])};" if found[0] in "<>&@|" else f"\\{found[0]}", printable(text)
+    )
 
 
 def code(text: str) -> str:

@@ -27,9 +27,7 @@ def sarif_document(cases: Cases, *, version: str) -> dict[str, Any]:
                     }
                 },
                 "automationDetails": {"id": f"envguard/{cases.command}/"},
-                "invocations": [
-                    {"executionSuccessful": True, "toolExecutionNotifications": _silent(cases.cases)}
-                ],
+                "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _silent(cases.cases)}],
                 "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "the working folder"}}},
                 "columnKind": "unicodeCodePoints",
                 "results": [

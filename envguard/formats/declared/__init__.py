@@ -28,7 +28,10 @@ _SHAPES = (
     (re.compile(r"pylock(\.[^.]+)?\.toml"), Kind.PYLOCK),
     (re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.txt", re.IGNORECASE), Kind.REQUIREMENTS),
     (re.compile(r"(?:conda[-_.])?(?:environment|env)(?:[-_.].*)?\.ya?ml", re.IGNORECASE), Kind.CONDA),
-    (re.compile(r"(?:Dockerfile|Containerfile)(?:[-_.].+)?|.+\.(?:Dockerfile|Containerfile)", re.IGNORECASE), Kind.DOCKERFILE),
+    (
+        re.compile(r"(?:Dockerfile|Containerfile)(?:[-_.].+)?|.+\.(?:Dockerfile|Containerfile)", re.IGNORECASE),
+        Kind.DOCKERFILE,
+    ),
 )
 
 

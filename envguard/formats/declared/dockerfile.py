@@ -30,9 +30,7 @@ def read(text: str, file: str) -> Found:
         elif re.match(r"\s*RUN\b", first, re.IGNORECASE):
             installed.extend(_run(lines, variables, file))
         elif image := _IMAGE.match(_filled(first, variables)):
-            images.append(
-                Declared("torch", file, number, f"=={image[1]}", source=f"cu{image[2]}{image[3]}")
-            )
+            images.append(Declared("torch", file, number, f"=={image[1]}", source=f"cu{image[2]}{image[3]}"))
     return Found(tuple(installed or images))
 
 

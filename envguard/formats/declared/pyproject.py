@@ -22,9 +22,7 @@ def read(text: str, file: str) -> Found:
     whole = _File(text, file, document)
     overridden = {entry.name for entry in whole.overrides()}
     declared = [entry for entry in whole.dependencies() if entry.name not in overridden]
-    return Found(
-        (*whole.python(), *declared, *whole.overrides(), *whole.sources()), tuple(whole.unreadable), ()
-    )
+    return Found((*whole.python(), *declared, *whole.overrides(), *whole.sources()), tuple(whole.unreadable), ())
 
 
 class _File:

@@ -1,4 +1,4 @@
-"""uv.lock, by its lines: uv writes it in one form only, and a parser would take longer than all the rest of lint."""
+"""uv.lock, by its lines: uv writes it in one form only, and a parser would take longer than all else in lint."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _claimed(entry: Distribution) -> Iterator[tuple[str, Digest]]:
     if entry.wheel.rebuilt is not None:
         yield "rebuilt", entry.wheel.rebuilt
     if entry.wheel.evidence is Evidence.ARCHIVE and entry.wheel.sha256 not in (None, entry.wheel.rebuilt):
-        yield "sha256", entry.wheel.sha256  # type: ignore[misc]
+        yield "sha256", entry.wheel.sha256
     if entry.origin is not None and entry.origin.archive is not None:
         yield "origin.archive", entry.origin.archive
 

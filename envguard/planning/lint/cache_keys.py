@@ -37,7 +37,9 @@ def _counts(subject: Subject, keys: CacheKeys) -> Iterator[Said]:
     there = dict(found.entries)
     for kind, number in sorted(listed.items()):
         if kind in there and number > there[kind]:
-            yield Said(f"{number:,} {kind} keys are listed, and {there[kind]:,} were found", AGAIN, "cache.found", kind)
+            yield Said(
+                f"{number:,} {kind} keys are listed, and {there[kind]:,} were found", AGAIN, "cache.found", kind
+            )
 
 
 def _devices(subject: Subject, keys: CacheKeys) -> Iterator[Said]:

@@ -22,14 +22,18 @@ def look(subject: Subject) -> Iterator[Said]:
     facts = subject.facts
     for number in _second((fact.root, fact.path, fact.kind) for fact in value_or_none(facts.files) or ()):
         fact = (value_or_none(facts.files) or ())[number]
-        yield _said(f"{fact.shown} is listed twice as {fact.kind.value}", _entry(subject, "file", number), fact.shown)
+        yield _said(
+            f"{fact.shown} is listed twice as {fact.kind.value}", _entry(subject, "file", number), fact.shown
+        )
     gpus = value_or_none(facts.gpus) or ()
     for number in _second(gpu.index for gpu in gpus):
         name = f"cuda:{gpus[number].index}"
         yield _said(f"{name} is listed twice", "machine.gpus", name)
     shared = value_or_none(facts.shared) or ()
     for number in _second(entry.path for entry in shared):
-        yield _said(f"{shared[number].path} is listed twice", _entry(subject, "shared", number), shared[number].path)
+        yield _said(
+            f"{shared[number].path} is listed twice", _entry(subject, "shared", number), shared[number].path
+        )
     for number in _second(subject.lock.archive):
         digest = subject.lock.archive[number]
         yield _said(f"object {digest.short} is listed twice", "archive.objects", digest.short)
