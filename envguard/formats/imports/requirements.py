@@ -94,12 +94,12 @@ def _requirement(line: str, place: str, found: _Found) -> None:
 
     hashes = tuple(digest for text in _HASH.findall(line) if (digest := _digest(text, place)) is not None)
     bare = line[: match.start()] if (match := re.search(r"\s--", line)) else line
+    if _is_place(bare):
+        found.remarks.append(f"{place}: a file or folder without a name, left out")
+        return
     try:
         wanted = Requirement(bare)
     except InvalidRequirement:
-        if bare.startswith((".", "/")) or "://" in bare or bare.endswith((".whl", ".gz", ".zip")):
-            found.remarks.append(f"{place}: a file or folder without a name, left out")
-            return
         raise LockInvalidError("not a requirement that can be read", where=place) from None
     if wanted.marker is not None and not wanted.marker.evaluate(
         {str(key): str(value) for key, value in found.environment.items()}
@@ -114,6 +114,14 @@ def _requirement(line: str, place: str, found: _Found) -> None:
     if before.version != claim.version:
         raise LockInvalidError(f"{name} is also pinned to {before.version}", where=place)
     found.claims[name] = replace(before, hashes=tuple(dict.fromkeys((*before.hashes, *claim.hashes))))
+
+
+def _is_place(text: str) -> bool:
+    """An address or a path, without the ``name @`` that would say what it is."""
+    named = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[^]]*\]\s*)?(@|===?)", text)
+    return named is None and (
+        text.startswith((".", "/")) or "://" in text or text.endswith((".whl", ".gz", ".zip"))
+    )
 
 
 def _pinned(name: str, wanted: Requirement, hashes: tuple[Digest, ...]) -> Claim | None:
