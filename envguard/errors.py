@@ -147,3 +147,21 @@ class MissingExtraError(EnvguardError):
     """What was asked for needs a library that only an extra of envguard brings."""
 
     slug = "missing-extra"
+
+
+class CacheUnsafeError(EnvguardError):
+    """A compile cache, or the place for one, is not the user's alone: loading it would run somebody else's code."""
+
+    slug = "cache-unsafe"
+
+
+class NotTrustedError(EnvguardError):
+    """Code that a lock names would run, and nothing says that the lock is the user's own word."""
+
+    slug = "not-trusted"
+
+
+class WarmupFailedError(EnvguardError):
+    """A warmup could not be run to its end, or compiled nothing."""
+
+    slug = "warmup-failed"

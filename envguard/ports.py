@@ -22,6 +22,8 @@ from envguard.model.target import Layout, Level, Target
 from envguard.model.warm_run import Ran, Start
 from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
 
+from envguard.model.preflight import Memory, Space
+
 
 class Progress(Protocol):
     """Told how far a long step is. ``total`` None: not known beforehand."""
@@ -55,6 +57,16 @@ class Surroundings(Protocol):
 
     def seen(self, layout: Layout) -> Seen:
         """Torch's own source, the cache folder, variables and the run's code; a look that fails says why."""
+
+
+class Headroom(Protocol):
+    """Says what is free for a run."""
+
+    def space(self) -> Sequence[Space]:
+        """Room on the disks that it writes to."""
+
+    def memory(self) -> Sequence[Memory]:
+        """Memory of the GPUs by the names that the run will have for them; none where that can't be told."""
 
 
 class Provenance(Protocol):

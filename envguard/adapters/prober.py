@@ -17,6 +17,7 @@ from envguard.adapters.hashing import open_file
 from envguard.adapters.look import Asked, Looked, look
 from envguard.adapters.site import Installed
 from envguard.errors import EnvguardError
+from envguard.model.cache_files import CachePlace
 from envguard.model.distribution import Distribution, Origin
 from envguard.model.facts import Code, Facts, FileFact, Interpreter, Live, Variables
 from envguard.model.observed import NOT_ASKED, Absent, Observed, Unobserved, Value
@@ -49,6 +50,8 @@ class EnvironmentProber:
     live_timeout: float = 120.0
     cache: Path | None = None
     """The compile cache's folder, where it isn't the one that the environment names."""
+    own: CachePlace | None = None
+    """The cache of the lock that is compared with: looked at where nothing names another."""
     texts: bool = False
     """Read the cache's entries as text too, for their devices: a snapshot needs it, a comparison doesn't."""
 
@@ -96,7 +99,7 @@ class EnvironmentProber:
 
     def _with_cache(self, facts: Facts) -> Facts:
         folder = self.working_folder or Path("/")
-        where = place(self.environ, folder, self.cache)
+        where = place(self.environ, folder, self.cache, self.own)
         found, keys = cache_and_keys(where, self.environ, texts=self.texts)
         return replace(facts, cache=found, keys=keys)
 

@@ -74,6 +74,11 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
             child.kill()
 
 
+def die_with_parent() -> Callable[[], None] | None:
+    """``preexec_fn`` of a child that is started elsewhere, and is not to outlive this process."""
+    return _die_with_parent()
+
+
 def _die_with_parent() -> Callable[[], None] | None:
     """A function for the child, between fork and exec: ask Linux for SIGKILL when the parent dies (prctl(2))."""
     if sys.platform != "linux":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from envguard.cli.command import Command
 
 if TYPE_CHECKING:
     from envguard.formats.cache_trace import CacheEvent
+    from envguard.model.cache_files import CachePlace, PutBack
     from envguard.operations.cache import Explained, Traced
+    from envguard.operations.cache_archive import Saved
 
 _SHOWN = 12
 """Differences of one graph that are printed; JSON has all."""
@@ -91,10 +94,10 @@ def _explain(options: argparse.Namespace) -> int:
         explained = explain_cache(
             lock,
             wiring.target(options, around),
-            devices=_devices(options.devices),
+            devices=devices_of(options.devices),
             events=_events(options.trace),
             before=_events(options.against),
-            prober=wiring.prober(around, cache=options.cache, texts=True),
+            prober=wiring.prober(around, cache=options.cache, texts=True, lock=lock),
             store=wiring.store(),
             progress=progress,
         )
@@ -105,7 +108,8 @@ def _explain(options: argparse.Namespace) -> int:
     return explained.exit_code
 
 
-def _devices(text: str) -> list[str]:
+def devices_of(text: str) -> list[str]:
+    """``5,6,7`` or ``cpu`` as the devices of keys. UsageError."""
     from envguard.errors import UsageError
 
     devices = []
@@ -204,11 +208,143 @@ def _document(explained: Explained) -> dict[str, Any]:
     return document
 
 
+def _declare_save(parser: argparse.ArgumentParser) -> None:
+    arguments.add_lock(parser)
+    _add_cache(parser)
+    arguments.add_output(parser)
+
+
+def _save(options: argparse.Namespace) -> int:
+    from envguard.adapters import project
+    from envguard.cli import output, wiring
+    from envguard.formats.lockfile import write_lock
+    from envguard.operations.cache_archive import save
+    from envguard.planning.archive import needs_of
+
+    around = wiring.surroundings()
+    file = wiring.lock_file(options, around)
+    lock, text = project.load_lock(file)
+    place = wiring.cache_place(around, options.cache, lock)
+    with output.Bars(quiet=options.quiet) as progress:
+        saved = save(place, lock, caches=wiring.caches(), store=wiring.store(), progress=progress)
+    changed = replace(lock, cache_manifest=saved.manifest)
+    if changed != lock:
+        project.save_lock(file, write_lock(changed, text))
+    objects = {need.digest for need in needs_of(changed)} | saved.objects
+    wiring.roots().remember(file, objects)
+    if options.format == "json":
+        output.print_json(_saved_document(file, place, saved))
+    else:
+        output.print_lines(_saved_lines(file, place, saved, quiet=options.quiet))
+    return 1 if saved.missing else 0
+
+
+def _saved_lines(file: Path, place: CachePlace, saved: Saved, *, quiet: bool) -> Iterator[str]:
+    from envguard.formats.cache_text import size_text
+
+    for key in saved.missing[:_SHOWN]:
+        yield f"missing      {key[:24]}…: the lock records it, and no whole entry is there"
+    if quiet:
+        return
+    for why, number in saved.left:
+        yield f"left out     {number:,} {why}"
+    yield (
+        f"{place.inductor}: {saved.files:,} files, {size_text(saved.size)}, {len(saved.keys):,} keys "
+        f"are in the store; {file} names them"
+    )
+
+
+def _saved_document(file: Path, place: CachePlace, saved: Saved) -> dict[str, Any]:
+    return {
+        "schema": "envguard-cache-save-1",
+        "lock": str(file),
+        "folder": str(place.inductor),
+        "manifest": str(saved.manifest),
+        "files": saved.files,
+        "size": saved.size,
+        "keys": sorted(saved.keys),
+        "missing": list(saved.missing),
+        "left-out": dict(saved.left),
+    }
+
+
+def _declare_load(parser: argparse.ArgumentParser) -> None:
+    arguments.add_lock(parser)
+    parser.add_argument(
+        "--trust-cache", action="store_true", help="put it in place though git does not vouch for the lock"
+    )
+    parser.add_argument(
+        "--to", type=Path, metavar="DIR", help="put it there (default: a folder of this lock's own, told)"
+    )
+    arguments.add_python(parser)
+    arguments.add_output(parser)
+
+
+def _load(options: argparse.Namespace) -> int:
+    from envguard.adapters import project
+    from envguard.adapters.cache.folders import beside
+    from envguard.cli import output, wiring
+    from envguard.formats.lockfile import lock_id
+    from envguard.operations.cache_archive import IS_CODE, export_lines, load
+
+    around = wiring.surroundings()
+    file = wiring.lock_file(options, around)
+    lock, text = project.load_lock(file)
+    caches = wiring.caches()
+    place = beside(around.folder / options.to) if options.to else caches.own(lock.name, lock_id(lock))
+    with output.Bars(quiet=options.quiet) as progress:
+        done = load(
+            lock,
+            place,
+            distrust=None if options.trust_cache else caches.distrust(file, text),
+            observed=wiring.this_processor(),
+            caches=caches,
+            store=wiring.store(),
+            progress=progress,
+        )
+    output.say(f"note: {IS_CODE}", quiet=options.quiet)
+    if options.format == "json":
+        output.print_json(_loaded_document(file, done))
+        return 0
+    if not options.quiet:
+        output.print_lines(_loaded_lines(done))
+    output.print_lines(export_lines(done.place))
+    return 0
+
+
+def _loaded_lines(done: PutBack) -> Iterator[str]:
+    from envguard.formats.cache_text import size_text
+
+    for path in done.replaced:
+        yield f"# what was there before is kept: {path}"
+    if done.native:
+        yield f"# {done.native:,} compiled libraries left out: they are another processor's, and made again"
+    what = "was there already" if done.unchanged else "put back"
+    yield f"# {done.files:,} files, {size_text(done.size)}: {what}"
+
+
+def _loaded_document(file: Path, done: PutBack) -> dict[str, Any]:
+    return {
+        "schema": "envguard-cache-load-1",
+        "lock": str(file),
+        "variables": done.place.variables(),
+        "files": done.files,
+        "size": done.size,
+        "replaced": [str(path) for path in done.replaced],
+        "unchanged": done.unchanged,
+        "native-left-out": done.native,
+    }
+
+
 Declare = Callable[[argparse.ArgumentParser], None]
 ACTIONS: tuple[tuple[str, str, Declare, Callable[[argparse.Namespace], int]], ...] = (
     ("show", "Say what is in a compile cache, and what its keys depend on.", _declare_show, _show),
     ("explain", "Say whether a start would hit, and after a run why it missed.", _declare_explain, _explain),
+    ("save", "Keep the files of a cache in the store; the lock names them.", _declare_save, _save),
+    ("load", "Put a lock's cache into a folder of its own, and print what to export.", _declare_load, _load),
 )
 """Name, summary, arguments and function of each action."""
 
-CACHE = Command("cache", "Look into the compile cache: show, explain.", _declare, _run)
+CACHE = Command(
+    "cache", "Look into the compile cache, keep it, put it back: show, explain, save, load.", _declare, _run
+)

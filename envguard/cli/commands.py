@@ -14,6 +14,7 @@ from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
 from envguard.cli.snapshot import SNAPSHOT
 from envguard.cli.store import STORE
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
+from envguard.cli.warmup import WARMUP
 
 COMMANDS: tuple[Command, ...] = (
     INIT,
@@ -34,5 +35,6 @@ COMMANDS: tuple[Command, ...] = (
     IDENTIFY,
     CHALLENGE,
     CACHE,
+    WARMUP,
     DEMO,
 )

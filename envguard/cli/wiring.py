@@ -16,10 +16,11 @@ from envguard.model.lock import Lock
 from envguard.model.policy import Ignore, Policy, stricter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from envguard.adapters.archive.archivist import Archivist
     from envguard.adapters.archive.roots import KnownRoots
+    from envguard.adapters.cache.folders import CacheFolders
     from envguard.adapters.environments import EnvironmentFolders
     from envguard.adapters.index import SimpleIndexes
     from envguard.adapters.prober import EnvironmentProber
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from envguard.adapters.remote.reader import Wheels
     from envguard.adapters.store import DirectoryStore
     from envguard.adapters.uv import Uv
+    from envguard.adapters.warmer import TargetWarmer
     from envguard.formats.index_settings import Sources
+    from envguard.model.cache_files import CachePlace
+    from envguard.model.facts import Facts
     from envguard.model.target import Target
     from envguard.ports import Progress
 
@@ -108,20 +112,74 @@ def _known_checks(named: frozenset[str]) -> None:
 
 
 def prober(
-    around: Surroundings, *, live: bool = False, cache: Path | None = None, texts: bool = False
+    around: Surroundings,
+    *,
+    live: bool = False,
+    cache: Path | None = None,
+    texts: bool = False,
+    lock: Lock | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> EnvironmentProber:
-    """Looks at environments; ``cache`` and ``texts`` as for EnvironmentProber."""
+    """Looks at environments; ``cache`` and ``texts`` as for EnvironmentProber.
+
+    ``lock``: whose own cache counts where nothing names another. ``variables``: set beside this shell's.
+    """
     from envguard.adapters.interpreter import Interpreters
     from envguard.adapters.prober import EnvironmentProber
 
     return EnvironmentProber(
         interpreters=Interpreters(),
-        environ=os.environ,
+        environ={**os.environ, **variables} if variables else os.environ,
         working_folder=around.folder,
         live=live,
         cache=cache,
+        own=own_cache(lock) if lock is not None else None,
         texts=texts,
     )
+
+
+def own_cache(lock: Lock) -> CachePlace | None:
+    """Where a lock's own cache lies, None for a name that can have none."""
+    from envguard.errors import EnvguardError
+    from envguard.formats.lockfile import lock_id
+
+    try:
+        return caches().own(lock.name, lock_id(lock))
+    except EnvguardError:
+        return None
+
+
+def caches() -> CacheFolders:
+    """The folder of locks' own compile caches."""
+    from envguard.adapters import folders
+    from envguard.adapters.cache.folders import CacheFolders
+
+    return CacheFolders(folders.data() / "caches", folders.data() / "store")
+
+
+def cache_place(around: Surroundings, named: Path | None, lock: Lock | None) -> CachePlace:
+    """The cache that is meant: named, by the variables, the lock's own, torch's default."""
+    from envguard.adapters.cache.place import place
+    from envguard.model.cache_files import CachePlace
+
+    own = own_cache(lock) if lock is not None else None
+    where = place(os.environ, around.folder, named, own)
+    return CachePlace(where.folder, where.triton or where.folder / "triton")
+
+
+def this_processor() -> Facts:
+    """Facts of this machine's CPU only."""
+    from envguard.adapters import machine
+    from envguard.model.facts import Facts
+
+    return Facts(cpu=machine.cpu())
+
+
+def warmer(around: Surroundings) -> TargetWarmer:
+    """Starts a warmup's processes."""
+    from envguard.adapters.warmer import TargetWarmer
+
+    return TargetWarmer(os.environ, around.folder)
 
 
 def store() -> DirectoryStore:

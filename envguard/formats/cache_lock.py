@@ -7,6 +7,7 @@ from typing import Any
 
 from envguard.formats.decode import Table, WrongValueError
 from envguard.model.cache import CacheFactors, CacheKeys, KeySource, keys_by_device
+from envguard.model.digest import Digest
 from envguard.model.facts import CacheFound, Facts
 from envguard.model.observed import Value
 
@@ -21,14 +22,16 @@ _KEY = re.compile(r"(aotautograd/a|fxgraph/f)[a-z2-7]{20,80}")
 _TRITON_KEY = re.compile(r"triton/[A-Z2-7]{20,80}")
 
 
-def cache_document(facts: Facts) -> Document:
-    """The ``[cache]`` table; empty when nothing of a cache is a fact."""
+def cache_document(facts: Facts, manifest: Digest | None = None) -> Document:
+    """The ``[cache]`` table; empty when nothing of a cache is a fact. ``manifest``: names its files' bytes."""
     document: Document = {}
     if isinstance(facts.cache, Value):
         found = facts.cache.value
         document |= {"folder": found.folder, "source": found.source, "found": dict(sorted(found.entries))}
     if isinstance(facts.keys, Value):
         document |= _keys(facts.keys.value)
+    if manifest is not None:
+        document["manifest"] = str(manifest)
     if isinstance(facts.factors, Value):
         document["factors"] = _factors(facts.factors.value)
     if isinstance(facts.keys, Value):

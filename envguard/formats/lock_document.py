@@ -8,6 +8,8 @@ from datetime import UTC
 from typing import Any, TypeVar
 
 from envguard.formats.cache_lock import cache_document
+from envguard.formats.run_lock import run_document
+from envguard.formats.warmup_lock import warmup_document
 from envguard.model.cuda import driver_floor
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin
@@ -44,13 +46,14 @@ SCALARS = (
     "cache",
     "factors",
     "keys",
+    "run",
 )
 LISTS = ("distributions", "files", "shared", "shadows")
 
 _EVERYWHERE = frozenset({"pip", "uv"})
 # The lock id names an environment: which wheels, files, interpreter. What a compile cache held, and what its keys
 # depended on, follows from that and from the workload, and grows with every run: it is no part of the id.
-_NOT_IDENTITY = ("created", "note", "policy", "indexes", "archive", "cache")
+_NOT_IDENTITY = ("created", "note", "policy", "indexes", "archive", "cache", "warmup", "run")
 
 
 def document_of(lock: Lock) -> Document:
@@ -69,7 +72,9 @@ def document_of(lock: Lock) -> Document:
         variables=_section(facts.variables, _variables),
         code=_section(facts.code, _code),
         live=_section(facts.live, _live),
-        cache=cache_document(facts),
+        cache=cache_document(facts, lock.cache_manifest),
+        warmup=warmup_document(lock.warmup),
+        run=_section(facts.run, run_document),
         indexes=dict(sorted(lock.indexes.items())),
         policy=_policy(lock.policy),
         archive={"objects": sorted(map(str, lock.archive))} if lock.archive else {},

@@ -11,6 +11,8 @@ from envguard.errors import LockInvalidError
 from envguard.formats import toml_text
 from envguard.formats.cache_lock import read_factors, read_found, read_keys
 from envguard.formats.decode import Table, WrongValueError
+from envguard.formats.run_lock import read_run
+from envguard.formats.warmup_lock import read_warmup
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin, Wheel
 from envguard.model.facts import (
@@ -63,7 +65,7 @@ def lock_from(document: Mapping[str, Any]) -> Lock:
     if schema != SCHEMA:
         problem = f"schema {schema} is not known to this envguard, which reads schema {SCHEMA}"
         raise WrongValueError("schema", problem)
-    archive = top.table_or_none("archive")
+    archive, cache = top.table_or_none("archive"), top.table_or_none("cache")
     return Lock(
         name=top.text("name"),
         created=top.time_or_none("created"),
@@ -72,6 +74,8 @@ def lock_from(document: Mapping[str, Any]) -> Lock:
         indexes=top.mapping("indexes"),
         archive=_digests(archive, "objects") if archive else (),
         policy=policy_from(top.table("policy")) if top.has("policy") else Policy(),
+        warmup=read_warmup(top.table("warmup")) if top.has("warmup") else None,
+        cache_manifest=cache.digest_or_none("manifest") if cache is not None else None,
     )
 
 
@@ -135,6 +139,7 @@ def _facts(top: Table) -> Facts:
         cache=scalar("cache", of_cache("folder"), read_found),
         factors=scalar("factors", of_cache("factors"), read_factors),
         keys=scalar("keys", of_cache("keys"), read_keys),
+        run=scalar("run", top.table_or_none("run"), read_run),
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from envguard.model.lock import Lock
 
-INLINE = frozenset({"gpus", "cpu", "origin", "found"})
+INLINE = frozenset({"gpus", "cpu", "origin", "found", "graphs", "threads", "devices", "tolerance"})
 """Small tables that read best on one line."""
 
 
@@ -164,6 +164,8 @@ _OURS = frozenset(
         "code",
         "live",
         "cache",
+        "warmup",
+        "run",
         "indexes",
         "policy",
         "archive",
@@ -195,9 +197,27 @@ _KEYS: Mapping[str, frozenset[str]] = {
             "keys-source",
             "attributed-by",
             "components",
+            "manifest",
             "factors",
             "keys",
         }
+    ),
+    "run": frozenset(
+        {
+            "build",
+            "git-commit",
+            "processes",
+            "warm",
+            "late-compiles",
+            "dense-calls",
+            "tokens-per-second",
+            "tolerance",
+            "threads",
+            "devices",
+        }
+    ),
+    "warmup": frozenset(
+        {"launch", "command", "devices", "steps", "deadline", "proven", "flex-attention", "graphs", "bypass"}
     ),
     "archive": frozenset({"objects"}),
     "distribution": frozenset(

@@ -22,7 +22,9 @@ class Settings:
     index: object = None
     """``[tool.envguard.index]`` as it stands; ``formats.uv_settings.own`` reads it."""
     declarations: tuple[str, ...] | None = None
-    """``[tool.envguard.lint] declarations``: the only files that speak of the lock's environment; None: all known."""
+    """``[tool.envguard.lint] declarations``: patterns of the files that speak of the lock; None: all known."""
+    trust_locks: bool = False
+    """Commands that this project's locks name may run."""
     unknown: tuple[str, ...] = ()
     """Keys that mean nothing to this envguard."""
 
@@ -42,5 +44,6 @@ def read_settings(content: bytes) -> Settings:
         policy=policy_from(policy) if policy else Policy(),
         index=ours.content.get("index"),
         declarations=lint.texts("declarations") if lint and lint.has("declarations") else None,
+        trust_locks=ours.flag("trust-locks"),
         unknown=tuple(sorted(set(ours.content) - _KNOWN)),
     )

@@ -9,6 +9,7 @@ from datetime import datetime
 from envguard.model.digest import Digest
 from envguard.model.facts import Facts
 from envguard.model.policy import Policy
+from envguard.model.warmup import Warmup
 
 SCHEMA = 1
 """The lock's schema number; a reader refuses any other."""
@@ -25,3 +26,6 @@ class Lock:
     indexes: Mapping[str, str] = field(default_factory=dict)
     archive: tuple[Digest, ...] = ()
     policy: Policy = field(default_factory=Policy)
+    warmup: Warmup | None = None
+    cache_manifest: Digest | None = None
+    """Object in the store that names the cache's files by their digests."""

@@ -33,14 +33,26 @@ from envguard.model.facts import (
 from envguard.model.lock import Lock
 from envguard.model.observed import Absent, Unobserved, Value
 from envguard.model.policy import Ignore, Policy
+from envguard.model.run import Run, RunDevice, RunThread
+from envguard.model.warmup import Bypass, FlexAttention, Launch, Mask, Recipe, Warmup
 from tests.builders import COMMIT, digest, distribution, facts
 
+FLEX = FlexAttention(
+    (1024, 4096), 2, 8, 4, 128, "float16", (Mask.CAUSAL, Mask.SLIDING), 512, False, "model.attention:score"
+)
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "lock-1.json"
 
 
 def whole() -> Lock:
     """A lock with something in every place."""
     return Lock(
+        cache_manifest=digest("manifest"),
+        warmup=Warmup(
+            Recipe(Launch.THREADS, (), FLEX, ("cuda:0", "cuda:1"), 3, 600),
+            (Bypass("rank 0", "aotautograd", "DDP", 3),),
+            (("cuda:0", 4), ("cuda:1", 4)),
+            True,
+        ),
         name="good",
         created=datetime(2026, 11, 29, 17, tzinfo=UTC),
         note='ran at "12.8K" tok/s',
@@ -125,6 +137,21 @@ def whole() -> Lock:
                     ("triton/" + "A" * 52,),
                     "trace",
                     digest("components"),
+                )
+            ),
+            run=Value(
+                Run(
+                    build="2.11.0+cu130",
+                    commit=COMMIT,
+                    threads=(RunThread("drafter", "cuda:5", 0, 4300), RunThread("target", "cuda:0", 1)),
+                    devices=(RunDevice("cuda:0"), RunDevice("cuda:5", 24, 0, 1, 90_000, 91_000, 630)),
+                    processes=2,
+                    warm=True,
+                    late_compiles=1,
+                    dense_calls=2,
+                    tokens_per_second=12_800,
+                    slower=20,
+                    more_memory=0,
                 )
             ),
         ),

@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from envguard.model.cache_files import CachePlace
+
+OWN = "own"
+"""The source of a lock's own cache, which a job uses only when it is told to."""
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 TRITON_VARIABLE = "TRITON_CACHE_DIR"
 
@@ -30,8 +34,13 @@ class Place:
         return re.sub(rf"(?<![A-Za-z0-9]){re.escape(user)}(?![A-Za-z0-9])", "<user>", text) if user else text
 
 
-def place(environ: Mapping[str, str], working_folder: Path, named: Path | None = None) -> Place:
-    """The folder that a job with this environment uses; ``named`` by hand goes first."""
+def place(
+    environ: Mapping[str, str], working_folder: Path, named: Path | None = None, own: CachePlace | None = None
+) -> Place:
+    """The folder that a job with this environment uses; ``named`` by hand goes first.
+
+    ``own``: the lock's, where no variable names another and it is there.
+    """
     triton = environ.get(TRITON_VARIABLE)
     elsewhere = working_folder / triton if triton else None
     if named is not None:
@@ -39,6 +48,8 @@ def place(environ: Mapping[str, str], working_folder: Path, named: Path | None =
     variable = environ.get(VARIABLE)
     if variable is not None:
         return Place(working_folder / variable, VARIABLE, elsewhere)
+    if own is not None and own.inductor.is_dir():
+        return Place(own.inductor, OWN, own.triton)
     return Place(
         _temporary(environ, working_folder) / f"torchinductor_{_sanitized(_user(environ))}", "default", elsewhere
     )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from envguard.adapters.cache.place import Place
+from envguard.adapters.cache.place import OWN, VARIABLE, Place
 from envguard.adapters.cache.reading import Limits, Reading, read_cache
 from envguard.model.cache import CacheKeys
 from envguard.model.facts import CacheFound
@@ -37,10 +37,15 @@ def found(where: Place, reading: Reading, environ: Mapping[str, str]) -> Observe
             entries=tuple(sorted(counts.items())),
             size=reading.size,
             newest=reading.newest,
-            remarks=reading.remarks,
+            remarks=(*_told_to_use(where), *reading.remarks),
             quiet=reading.quiet,
         )
     )
+
+
+def _told_to_use(where: Place) -> tuple[str, ...]:
+    """The lock's own cache helps only a job that is told of it."""
+    return (f"a start uses it only with {VARIABLE}={where.folder}",) if where.source == OWN else ()
 
 
 def traces(folder: Path) -> list[Path]:
