@@ -12,6 +12,7 @@ from envguard.cli.command import Command
 if TYPE_CHECKING:
     from envguard.cli.wiring import Surroundings
     from envguard.formats.index_settings import Sources
+    from envguard.model.lock import Lock
     from envguard.operations.archive import Archiving
     from envguard.operations.snapshot import Snapshot
     from envguard.ports import Index
@@ -54,7 +55,6 @@ def _run(options: argparse.Namespace) -> int:
     from envguard.cli import output, wiring
     from envguard.formats.lockfile import write_lock
     from envguard.operations.snapshot import snapshot
-    from envguard.planning.archive import needs_of
 
     around = wiring.surroundings()
     if options.source is not None:
@@ -84,9 +84,9 @@ def _run(options: argparse.Namespace) -> int:
         output.say(f"note: {trouble.message}", quiet=options.quiet)
     if previous is not None and not taken.unchanged and not taken.only_adds and not options.update:
         return _refuse(file, taken, options)
+    _remember(file, taken.lock)
     if not taken.unchanged:
         project.save_lock(file, write_lock(taken.lock, text))
-    wiring.roots().remember(file, (need.digest for need in needs_of(taken.lock)))
     _tell(file, taken, options)
     return 0
 
@@ -106,6 +106,18 @@ def _import(options: argparse.Namespace, around: Surroundings) -> int:
         project.save_lock(file, write_lock(taken.lock, text))
     _tell(file, taken, options)
     return 0
+
+
+def _remember(file: Path, lock: Lock) -> None:
+    """Before the lock is written, so that no collector takes its objects for nobody's."""
+    from envguard.cli import output, wiring
+    from envguard.errors import StoreError
+    from envguard.planning.archive import needs_of
+
+    try:
+        wiring.roots().remember(file, (need.digest for need in needs_of(lock)))
+    except StoreError as problem:
+        output.say(f"note: {problem.message}; name the lock to `envguard store gc`")
 
 
 def _archiving(options: argparse.Namespace, index: Index, where: Sources) -> Archiving:

@@ -276,7 +276,7 @@ def roots(named: Sequence[Path] = ()) -> KnownRoots:
     from envguard.adapters import folders
     from envguard.adapters.archive.roots import KnownRoots
 
-    return KnownRoots(folders.state() / "locks", folders.data() / "envs", named)
+    return KnownRoots(folders.state() / "locks", folders.data() / "envs", named, store=store())
 
 
 def provenance(where: Sources, progress: Progress) -> LocalProvenance:

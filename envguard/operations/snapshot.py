@@ -25,7 +25,7 @@ from envguard.model.policy import Policy
 from envguard.model.target import Layout, Level, Target
 from envguard.operations.archive import Archived, Archiving, archive
 from envguard.operations.recorded import with_listings
-from envguard.planning.archive import needs_of
+from envguard.planning.archive import Kind, needs_of
 from envguard.planning.cache_keys import keys_to_record
 from envguard.ports import Prober, Progress, Provenance, Store
 
@@ -105,7 +105,10 @@ def _archived(lock: Lock, archived: Archived, kept: AbstractSet[Digest], previou
     """With what is kept for it: files, what was archived now, and what was before and still is its own."""
     lock = replace(lock, facts=replace(lock.facts, distributions=Value(archived.entries)))
     own = {need.digest for need in needs_of(lock)}
-    before = own.intersection(previous.archive) if previous else set()
+    named = needs_of(previous) if previous else ()
+    # what only the archive's list names is somebody else's (a compile cache's files), and not ours to drop
+    others = {need.digest for need in named if need.kind is Kind.OTHER}
+    before = (own | others).intersection(previous.archive if previous else ())
     return replace(lock, archive=tuple(sorted(kept | archived.objects | before)))
 
 

@@ -34,6 +34,7 @@ class Kind(Enum):
     FILE = "file"
     SOURCE = "source"
     KEYS = "cache keys"
+    CACHE = "compile cache"
     OTHER = "other"
 
 
@@ -93,6 +94,8 @@ def needs_of(lock: Lock) -> tuple[Need, ...]:
     keys = facts.keys
     if isinstance(keys, Value) and keys.value.components is not None:
         found.setdefault(keys.value.components, Need(keys.value.components, Kind.KEYS, "what graphs were made of"))
+    if lock.cache_manifest is not None:
+        found.setdefault(lock.cache_manifest, Need(lock.cache_manifest, Kind.CACHE, "list of its files"))
     for digest in archive:
         found.setdefault(digest, Need(digest, Kind.OTHER, ""))
     return tuple(found.values())

@@ -13,19 +13,31 @@ from pathlib import Path
 
 from envguard.adapters import files
 from envguard.adapters.project import LOCKS, load_lock
-from envguard.errors import EnvguardError, RootsUnreadableError, StoreError
-from envguard.formats import lock_note, marker
+from envguard.errors import (
+    EnvguardError,
+    ObjectCorruptError,
+    ObjectMissingError,
+    RootsUnreadableError,
+    StoreError,
+)
+from envguard.formats import cache_manifest, lock_note, marker
 from envguard.model.digest import Digest
+from envguard.model.lock import Lock
 from envguard.model.roots import Root
 from envguard.planning.archive import needs_of
+from envguard.ports import Store
 
 
 class KnownRoots:
-    """``notes``: the folder of notes; ``environments``: that of restored ones; ``named``: more lock files."""
+    """``notes``: the folder of notes; ``environments``: that of restored ones; ``named``: more lock files.
 
-    def __init__(self, notes: Path, environments: Path, named: Iterable[Path] = ()) -> None:
+    ``store`` holds the lists of saved compile caches, whose files belong to their lock too.
+    """
+
+    def __init__(self, notes: Path, environments: Path, named: Iterable[Path] = (), *, store: Store) -> None:
         self._notes = notes
         self._environments = environments
+        self._store = store
         self._named = tuple(Path(os.path.abspath(path)) for path in named)  # noqa: PTH100 - links are kept
 
     def remember(self, lock: Path, objects: Iterable[Digest]) -> None:
@@ -88,7 +100,22 @@ class KnownRoots:
             if lenient:
                 return Root(str(path), objects, noted=objects)
             raise _unreadable("a lock", path, problem.message) from None
-        return Root(str(path), frozenset(need.digest for need in needs_of(lock)), lock, objects)
+        named = frozenset(need.digest for need in needs_of(lock))
+        return Root(str(path), named | self._cached(lock, path, lenient=lenient), lock, objects)
+
+    def _cached(self, lock: Lock, path: Path, *, lenient: bool) -> frozenset[Digest]:
+        """The files of the compile cache that a lock names; none where this store never held their list."""
+        manifest = lock.cache_manifest
+        if manifest is None or not self._store.has(manifest):
+            return frozenset()
+        try:
+            return frozenset(file.sha256 for file in cache_manifest.load(self._store.read(manifest)))
+        except ObjectMissingError:
+            return frozenset()
+        except (ObjectCorruptError, ValueError) as problem:
+            if lenient:
+                return frozenset()
+            raise _unreadable("the list of a lock's compile cache", path, str(problem)) from None
 
     def _restored(self, *, lenient: bool) -> Iterator[Root]:
         for path in self._markers():

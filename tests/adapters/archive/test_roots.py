@@ -7,12 +7,14 @@ import pytest
 
 from envguard.adapters.archive.roots import KnownRoots
 from envguard.errors import RootsUnreadableError
-from envguard.formats import marker
+from envguard.formats import cache_manifest, marker
 from envguard.formats.lockfile import write_lock
+from envguard.model.cache_files import CachedFile
 from envguard.model.digest import Digest
 from envguard.model.lock import Lock
 from envguard.model.roots import Root
 from tests.builders import digest, facts
+from tests.fakes.memory_store import MemoryStore
 
 
 class Place:
@@ -20,9 +22,10 @@ class Place:
         self.root = root
         self.locks = root / "project" / "lockfiles"
         self.locks.mkdir(parents=True)
+        self.store = MemoryStore()
 
     def roots(self, *named: Path) -> KnownRoots:
-        return KnownRoots(self.root / "notes", self.root / "envs", named)
+        return KnownRoots(self.root / "notes", self.root / "envs", named, store=self.store)
 
     def lock(self, name: str = "good", *objects: Digest) -> Path:
         path = self.locks / f"{name}.toml"
@@ -158,3 +161,31 @@ def test_the_stamp_moves_with_whatever_changes(place: Place) -> None:
     lock.unlink()
     stamps.append(roots.stamp())
     assert all(one != other for one, other in itertools.pairwise(stamps))
+
+
+class TestCompileCache:
+    """A lock names a list, and the list names files."""
+
+    def write(self, place: Place, manifest: Digest) -> Path:
+        path = place.locks / "good.toml"
+        path.write_bytes(write_lock(Lock("good", facts(), cache_manifest=manifest)))
+        return path
+
+    def test_its_files_are_needed_too(self, place: Place) -> None:
+        manifest = place.store.put(cache_manifest.dump([CachedFile("fxgraph/a/b", digest("file"), 1)]))
+        self.write(place, manifest)
+        root = only(place.roots(place.locks / "good.toml"))
+        assert root.objects == {manifest, digest("file")}
+
+    def test_where_the_list_never_was_there_is_nothing_to_keep(self, place: Place) -> None:
+        lock = self.write(place, digest("elsewhere"))
+        assert only(place.roots(lock)).objects == {digest("elsewhere")}
+
+    def test_a_damaged_list_stops_a_collection_and_no_more(self, place: Place) -> None:
+        manifest = place.store.put(cache_manifest.dump([]))
+        lock = self.write(place, manifest)
+        place.store.damage(manifest, b"other")
+        with pytest.raises(RootsUnreadableError, match="the list of a lock's compile cache"):
+            place.roots(lock).read()
+        (root,) = place.roots(lock).read(lenient=True)
+        assert root.objects == {manifest}
