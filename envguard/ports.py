@@ -17,12 +17,13 @@ from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room
 from envguard.model.facts import Facts, FileFact
 from envguard.model.hazards import Seen
 from envguard.model.offer import Offer as Offer
+from envguard.model.preflight import Memory, Space
+from envguard.model.rehearsal import Part as RehearsalPart
+from envguard.model.rehearsal import Pass
 from envguard.model.roots import Root
 from envguard.model.target import Layout, Level, Target
 from envguard.model.warm_run import Ran, Start
 from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
-
-from envguard.model.preflight import Memory, Space
 
 
 class Progress(Protocol):
@@ -317,6 +318,16 @@ class Warmer(Protocol):
 
     def run(self, start: Start) -> Ran:
         """Run one to its end, or to its deadline; what it left of itself is ended too. WarmupFailedError."""
+
+
+class Rehearser(Protocol):
+    """Starts the processes of a rehearsal."""
+
+    def folder(self) -> AbstractContextManager[str]:
+        """A private folder for the compile cache of all passes; it goes away."""
+
+    def run(self, parts: Sequence[RehearsalPart]) -> list[Pass | str]:
+        """Run them at the same time, to their end or deadline: what each saw, or why it saw nothing."""
 
 
 class ProjectFolder(Protocol):

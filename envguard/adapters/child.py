@@ -1,7 +1,7 @@
 """Starts a run's command in envguard's own place, and finds out which program its first word is.
 
-The process becomes the command (execve): its number, its terminal, its place in the job and its parent stay the same.
-So every signal reaches it as if envguard had never been there, Ctrl-C and Ctrl-Z too, and its end is the command's.
+The process becomes the command (execve): its number, its terminal, its place in the job and its parent stay. So
+every signal reaches it as if envguard had never been there, Ctrl-C and Ctrl-Z too, and its end is the command's.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envguard.planning.run import Memory, Space
+from envguard.model.preflight import Memory, Space
 
 _MIB = 1 << 20
 

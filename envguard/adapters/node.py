@@ -1,4 +1,4 @@
-"""One preflight a node: of the processes that one launcher started there, the first looks, the others take its word.
+"""One preflight a node: of the processes that one launcher started there the first looks, others take its word.
 
 They are known by their parent: torchrun's agent, slurmstepd, mpirun's daemon each start all ranks of a node.
 """
@@ -77,7 +77,7 @@ def _key(environ: Mapping[str, str], about: str) -> str:
 
 
 def _started(process: int) -> str:
-    """When a process started, in the kernel's ticks, and this start of the machine: numbers of processes come back."""
+    """When a process started, in the kernel's ticks, and this start of the machine: numbers come back."""
     try:
         fields = (
             Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

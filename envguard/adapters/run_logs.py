@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from envguard.adapters import folders
+from envguard.adapters import files, folders
 from envguard.errors import EnvguardError, UsageError
 from envguard.formats.decode import WrongValueError
 from envguard.formats.run_log import CAP, read_run_log
@@ -37,17 +41,24 @@ def new_folder(lock: str) -> Path:
     return folder
 
 
+def keep(folder: Path, document: Mapping[str, Any]) -> None:
+    """Keep what a preflight found beside the logs; a folder that can't be written is the run's own affair."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write(folder / "preflight.json", (json.dumps(document, indent=1) + "\n").encode(), durable=False)
+
+
 def read(path: Path) -> Sequence[RunLog]:
     """The logs of a run: of a folder all of them, of a file also those that its children wrote beside it.
 
     UsageError when there is none, or one can't be read.
     """
-    files = _files(path)
-    if not files:
+    found = _files(path)
+    if not found:
         raise UsageError(
             "no run log is here", where=str(path), hint="envguard run LOCK -- COMMAND… says where it writes one"
         )
-    return [_read(file) for file in files[:_MOST]]
+    return [_read(file) for file in found[:_MOST]]
 
 
 def _files(path: Path) -> list[Path]:
@@ -56,14 +67,8 @@ def _files(path: Path) -> list[Path]:
     if not path.exists():
         return []
     # a process that another one of the run has started puts .rank3.4711 or .4711 before the ending
-    beside = path.parent.glob(f"{_escaped(path.stem)}.*{_escaped(path.suffix)}")
+    beside = path.parent.glob(f"{glob.escape(path.stem)}.*{glob.escape(path.suffix)}")
     return [path, *sorted(file for file in beside if file != path and file.is_file())]
-
-
-def _escaped(text: str) -> str:
-    import glob
-
-    return glob.escape(text)
 
 
 def _read(file: Path) -> RunLog:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from envguard.model.drift import Finding, Outcome, Report, Severity
 from envguard.model.facts import Facts, VariableKind
 from envguard.model.hazards import Diagnosis, Topology, Verdict
 from envguard.model.observed import value_or_none
+from envguard.model.preflight import Decision, Memory, Remark, Space
 from envguard.model.run import Run
 from envguard.model.variables import KNOWN
 
@@ -49,47 +49,6 @@ def topology_of(recorded: Facts) -> Topology:
     if run is None or not run.threads:
         return Topology()
     return Topology(run.together, run.budget_mib)
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """Free room where a run writes. ``inodes`` None: the file system doesn't count them."""
-
-    what: str
-    free: int
-    inodes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A GPU's memory now, by the device's name in the run; MiB."""
-
-    device: str
-    free: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One thing that a preflight says. ``check``: what ``--force`` takes."""
-
-    check: str
-    text: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether a run may start: not when anything is refused."""
-
-    refused: tuple[Remark, ...] = ()
-    forced: tuple[Remark, ...] = ()
-    warned: tuple[Remark, ...] = ()
-
-    @property
-    def starts(self) -> bool:
-        """Whether the command is started."""
-        return not self.refused
 
 
 DISK, GPU_MEMORY, HAZARDS = "disk", "gpu-memory", "hazards"
