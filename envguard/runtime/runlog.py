@@ -13,7 +13,7 @@ from envguard.runtime import compiles, flag, gate, memory, modes, place, setting
 from envguard.runtime.steps import STEPS
 
 SCHEMA = "envguard-run-1"
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 class _State:
@@ -93,7 +93,7 @@ def write(how: str | None = None, detail: str | None = None) -> None:
 def forked() -> None:
     """After a fork: a log of its own."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     STATE.started, STATE.ended, STATE.detail = time.time(), "running", None
 
 

@@ -14,15 +14,25 @@ from collections.abc import Callable
 from typing import Any
 
 LastWord = Callable[[str], None]
+"""Called with the signal's name."""
 
 
 class _State:
     reading: int | None = None
     writing: int | None = None
+    last_word: LastWord | None = None
 
 
-def _nothing(number: int, frame: Any) -> None:
-    """SIGTERM's function, so that its number is written to the pipe; the reading thread ends the process."""
+def _asked(number: int, _: Any) -> None:
+    """SIGTERM's function, so that its number is written to the pipe; the reading thread ends the process.
+
+    Where the program took the pipe's place since (asyncio does), nobody reads it, and it is up to this function.
+    """
+    current = signal.set_wakeup_fd(-1)
+    if current != -1:
+        signal.set_wakeup_fd(current, warn_on_full_buffer=False)
+    if current != _State.writing and _State.last_word is not None:
+        _one(number, _State.last_word)
 
 
 def watch(last_word: LastWord) -> None:
@@ -41,12 +51,13 @@ def watch(last_word: LastWord) -> None:
         signal.set_wakeup_fd(before)
         return
     _State.reading, _State.writing = os.pipe()
+    _State.last_word = last_word
     os.set_blocking(_State.writing, False)
     signal.set_wakeup_fd(_State.writing, warn_on_full_buffer=False)
     thread = threading.Thread(target=_read, args=(_State.reading, last_word), name="envguard-signals", daemon=True)
     thread.start()
     if ours:
-        signal.signal(signal.SIGTERM, _nothing)
+        signal.signal(signal.SIGTERM, _asked)
 
 
 def forked(last_word: LastWord) -> None:
@@ -57,7 +68,7 @@ def forked(last_word: LastWord) -> None:
     for number in (_State.reading, _State.writing):
         os.close(number)
     _State.reading = _State.writing = None
-    if signal.getsignal(signal.SIGTERM) is _nothing:
+    if signal.getsignal(signal.SIGTERM) is _asked:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     watch(last_word)
 
@@ -79,7 +90,7 @@ def _one(number: int, last_word: LastWord) -> None:
     try:
         last_word(signal.Signals(number).name)
     finally:
-        if number == signal.SIGTERM and signal.getsignal(number) is _nothing:
+        if number == signal.SIGTERM and signal.getsignal(number) is _asked:
             _die(number)
 
 

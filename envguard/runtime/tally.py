@@ -25,7 +25,7 @@ class _Here(threading.local):
 
 
 HERE = _Here()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal function may count while its thread counts
 _counts: dict[tuple[str, str], collections.Counter[str]] = {}
 _hazards: dict[tuple[str, str, str, str], int] = {}
 
@@ -90,7 +90,7 @@ def total(name: str) -> int:
 def forked() -> None:
     """After a fork: the child counts for itself."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _counts.clear()
     _hazards.clear()
 

@@ -40,22 +40,22 @@ TWO_THREADS = """
 import threading, torch
 import torch.fx._symbolic_trace as tracing
 asked = tracing.is_fx_symbolic_tracing        # as torch.compile keeps it
-first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
+first_in, second_in, first_out, was_asked = (threading.Event() for _ in range(4))
 seen = {}
 
 def first():
-    first_in.set(); second_in.wait(5)
+    first_in.set(); was_asked.wait(30)
 
 def second():
-    second_in.set(); first_out.wait(5)
+    second_in.set(); first_out.wait(30)
     seen["inside the second"] = asked()
 
 one = threading.Thread(target=lambda: tracing.Tracer().trace(first))
-one.start(); first_in.wait(5)
+one.start(); first_in.wait(30)
 two = threading.Thread(target=lambda: tracing.Tracer().trace(second))
-two.start(); second_in.wait(5)
+two.start(); second_in.wait(30)
 seen["main while both trace"] = asked()
-one.join(); first_out.set(); two.join()
+was_asked.set(); one.join(); first_out.set(); two.join()
 seen["main afterwards"] = asked()
 print(seen, vars(tracing)["_is_fx_tracing_flag"], tracing._is_fx_tracing_flag)
 """
