@@ -56,8 +56,10 @@ def _inserted(lines: list[str], start: int, end: str) -> str | None:
             continue
         item = _ITEM.match(line)
         if indent is None:
-            if item is None:
+            if item is None and line.startswith(" "):
                 return None
+            if item is None:
+                break
             indent = item["indent"]
         elif _ends(line, indent):
             break
