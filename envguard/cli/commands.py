@@ -11,6 +11,7 @@ from envguard.cli.init import INIT
 from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
 from envguard.cli.lint import LINT
 from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
+from envguard.cli.run import RUN
 from envguard.cli.snapshot import SNAPSHOT
 from envguard.cli.store import STORE
 from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
@@ -22,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
     VERIFY,
     DIFF,
     LINT,
+    RUN,
     RESTORE,
     LIST,
     ROLLBACK,
