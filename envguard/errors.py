@@ -165,3 +165,9 @@ class WarmupFailedError(EnvguardError):
     """A warmup could not be run to its end, or compiled nothing."""
 
     slug = "warmup-failed"
+
+
+class RehearsalFailedError(EnvguardError):
+    """A rehearsal could not be held: a device isn't there, or the target doesn't start."""
+
+    slug = "rehearsal-failed"

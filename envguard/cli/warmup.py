@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from envguard.cli import arguments
 from envguard.cli.command import Command
+from envguard.cli.rehearse import declare_rehearse, run_rehearse
 
 if TYPE_CHECKING:
     from envguard.cli.wiring import Surroundings
@@ -53,11 +54,14 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update", action="store_true", help="record these keys in the place of the recorded ones"
     )
+    declare_rehearse(parser)
     arguments.add_python(parser)
     arguments.add_output(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.rehearse:
+        return run_rehearse(options)
     from envguard.adapters import project
     from envguard.cli import output, wiring
     from envguard.formats.lockfile import write_lock

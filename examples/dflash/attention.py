@@ -16,7 +16,7 @@ Mask = Any
 
 
 class Attention:
-    """``made(seen, ...)`` makes a mask of the form that calling takes; queries, keys, values [batch, head, n, size]."""
+    """Called with queries, keys and values [batch, head, n, size], and a mask that ``made`` made."""
 
     def __init__(self, *, flex: bool, compiled: bool = True) -> None:
         function: Callable[..., Any] = _flex if flex else _dense

@@ -13,7 +13,7 @@ Seen = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def reading(documents: Tensor) -> Seen:
     """A target reads: each token sees those before it, of its own document. ``documents`` [batch, length]."""
 
-    def seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    def seen(batch: Tensor, _: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return (query >= key) & (documents[batch, query] == documents[batch, key])
 
     return seen
@@ -26,7 +26,7 @@ def drafting(documents: Tensor, anchors: Tensor, block: int) -> Seen:
     """
     length = documents.shape[1]
 
-    def seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    def seen(batch: Tensor, _: Tensor, query: Tensor, key: Tensor) -> Tensor:
         own = query // block
         anchor = anchors[batch, own]
         place = key.clamp(max=length - 1)

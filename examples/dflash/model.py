@@ -1,4 +1,4 @@
-"""A small target, and the drafter: layers over [text | blocks] that see the target's features as keys and values."""
+"""A small target, and the drafter: its layers see the target's features beside their own blocks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Target(nn.Module):
         self.norm = nn.RMSNorm(sizes.width)
 
     def forward(self, tokens: Tensor, documents: Tensor, attention: Attention) -> tuple[Tensor, Tensor]:
-        """[batch, length] → states [batch, length, width], and features [batch, length, taps × width]."""
+        """[batch, length] → states [batch, length, width], and features [batch, length, taps * width]."""
         length = tokens.shape[1]
         mask = attention.made(masks.reading(documents), documents, length, length)
         places = torch.arange(length, device=tokens.device).expand_as(tokens)

@@ -82,7 +82,9 @@ def _process(role: Role, work: workers.Work, done: threading.Event) -> None:
     done.wait()  # tensors that were sent are read from this process until then
 
 
-def _told(results: queue.Queue[workers.Outcome], started: list[multiprocessing.process.BaseProcess]) -> workers.Outcome:
+def _told(
+    results: queue.Queue[workers.Outcome], started: list[multiprocessing.process.BaseProcess]
+) -> workers.Outcome:
     while True:
         try:
             return results.get(timeout=1.0)

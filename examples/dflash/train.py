@@ -26,7 +26,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="1t1d", help="targets and drafters: 5t3d, 2t1d, 1t1d")
     parser.add_argument("--devices", help="CUDA indexes, or cpu; roles take them in turn (default: all there are)")
-    parser.add_argument("--processes", action="store_true", help="one process a role, each with one visible device")
+    parser.add_argument(
+        "--processes", action="store_true", help="one process a role, each with one visible device"
+    )
     parser.add_argument("--no-guard", action="store_true", help="leave envguard's guard off")
     parser.add_argument("--size", choices=("tiny", "small"), help="default: tiny on a CPU, small on GPUs")
     parser.add_argument("--steps", type=int, help="steps of each drafter")

@@ -27,22 +27,26 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 class Box(Protocol):
     """A queue, of threads or of processes."""
 
-    def put(self, item: Any, block: bool = ..., timeout: float | None = ...) -> None: ...
+    def put(self, item: Any, block: bool = ..., timeout: float | None = ...) -> None:
+        """Wait for room, so long."""
 
-    def get(self, block: bool = ..., timeout: float | None = ...) -> Any: ...
+    def get(self, block: bool = ..., timeout: float | None = ...) -> Any:
+        """Wait for an item, so long."""
 
 
 class Signal(Protocol):
     """An event, of threads or of processes."""
 
-    def is_set(self) -> bool: ...
+    def is_set(self) -> bool:
+        """Whether it was."""
 
-    def set(self) -> None: ...
+    def set(self) -> None:
+        """Tell all."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Text with what a target made of it. [batch, length]; ``features`` [batch, length, taps × width]."""
+    """Text with what a target made of it. [batch, length]; ``features`` [batch, length, taps * width]."""
 
     text: Text
     features: Tensor
@@ -109,7 +113,7 @@ def run(role: Role, work: Work) -> None:
             outcome.peak_mib = torch.cuda.max_memory_allocated(role.device) >> 20
     except Stopped:
         outcome.error = "stopped"
-    except Exception as error:  # noqa: BLE001 - whatever it is, the others must end too
+    except Exception as error:  # whatever it is, the others must end too
         outcome.error = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
         work.stop.set()
     work.results.put(outcome)
