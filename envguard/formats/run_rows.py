@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 _SECTIONS = ("run", "warmup")
 _DEEPEST = 4
+_CALLED = ("role", "who", "device")
+"""Keys by which an entry of a list is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,28 @@ def _below(content: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:
     for key, value in content.items():
         if isinstance(value, dict) and depth < _DEEPEST:
             yield from ((f"{key}.{name}", text) for name, text in _below(value, depth + 1))
+        elif _is_tables(value):
+            yield from _entries(key, value)
         else:
             yield key, _shown(value)
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+
+
+def _entries(key: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A list of tables, each called by its role and device, or by its number."""
+    seen: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        called = " ".join(str(entry[name]) for name in _CALLED if name in entry) or f"{key} {number}"
+        seen[called] = seen.get(called, 0) + 1
+        again = f" ({seen[called]})" if seen[called] > 1 else ""
+        rest = {name: value for name, value in entry.items() if name not in _CALLED}
+        if not rest:
+            yield f"{key} {called}{again}", "yes"
+        for name, value in rest.items():
+            yield f"{called}{again} {name}", _shown(value)
 
 
 def _shown(value: object) -> str:

@@ -33,7 +33,7 @@ class Declared:
     wanted: bool = False
     """The environment must have it."""
     side: bool = False
-    """The file may speak of another environment (``requirements-docs.txt``): only torch's family counts there."""
+    """The file may speak of another environment (``requirements-docs.txt``): only torch counts there."""
 
     @property
     def exact(self) -> str | None:
@@ -45,7 +45,7 @@ class Declared:
 
     @property
     def variant(self) -> str | None:
-        """The torch variant that its version's local label or its index names (``cu130``); None when neither does."""
+        """The torch variant that its version's label or its index names (``cu130``), if either does."""
         exact = self.exact
         label = exact.partition("+")[2] if exact else ""
         return variant_in(label) or (variant_in(self.source) if self.source else None)

@@ -46,7 +46,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that was looked at, with what came of it: a check of ``verify``, a rule over one lock of ``lint``."""
+    """One thing that was looked at: a check of ``verify``, a rule over one lock of ``lint``."""
 
     name: str
     outcome: Outcome

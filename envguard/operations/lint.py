@@ -1,4 +1,4 @@
-"""lint: lock files held against themselves, and against what their project declares. No environment is looked at."""
+"""lint: lock files held against themselves and against what their project declares. No environment is seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compile cache's keys contradict their counts, or name devices that the lock doesn't have.
+"""The compile cache's keys contradict their counts, or name GPUs that are not there.
 
 What: the digest of the list of keys (a wrong one is refused when the lock is read), how many entries of each kind
 were found, and the devices, held against each other and against [machine] gpus.

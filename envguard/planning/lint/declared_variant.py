@@ -1,6 +1,6 @@
 """The project takes torch from the index of another variant than the lock records.
 
-What: indexes that name a variant (…/whl/cu128, an index called pytorch-cu128) for torch, torchvision and torchaudio
+What: indexes that name a variant (…/whl/cu128, or one called pytorch-cu128) for torch, torchvision and torchaudio
 in [tool.uv.sources], uv.lock, requirements*.txt, environment.yml and Dockerfiles, and local labels (+cu128), held
 against [torch] variant.
 

@@ -2,8 +2,8 @@
 
 What: pyproject.toml (dependencies, extras, groups, requires-python), uv.lock, pylock.toml, requirements*.txt,
 environment.yml and Dockerfile lines that install torch, each held against the lock's distributions. Markers are
-evaluated for the lock's interpreter. Of the extras and groups of one file, and of the forks of uv.lock, it is enough
-that one agrees.
+evaluated for the lock's interpreter. Of the extras and groups of one file, and of the forks of uv.lock, one that
+agrees is enough.
 
 Why: whoever installs the project today gets what these files say. When they say something else than the lock, the
 next environment is not the one that was good, and verify will only say so after it was built.

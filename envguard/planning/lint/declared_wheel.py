@@ -1,7 +1,7 @@
 """The project's lock file names other bytes, or another commit, for what the lock records.
 
-What: the sha256 of wheels in uv.lock, pylock.toml and hashed requirements, and pinned git commits, held against the
-lock's own. Versions that differ are told by declared-version.
+What: the sha256 of wheels in uv.lock, pylock.toml and hashed requirements, and pinned git commits, held against
+the lock's own. Versions that differ are told by declared-version.
 
 Why: one version can be several files. Equal numbers with other bytes are the case that nobody sees.
 

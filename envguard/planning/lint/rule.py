@@ -49,7 +49,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a rule says; the engine adds rule and file. ``line``, ``file``: where it isn't the key's in the lock."""
+    """What a rule says; rule and file are added. ``line``, ``file``: where it isn't the key's in the lock."""
 
     message: str
     hint: str

@@ -60,7 +60,8 @@ def look(subject: Subject) -> Iterator[Said]:
 
 
 _PLAIN = re.compile(
-    r"(?:[a-z0-9-]{1,20} = |    )\"(?:sha256:[0-9a-f]{64}|[a-z0-9.-]{1,23}|(?:aotautograd/a|fxgraph/f)[a-z2-7]+)\",?"
+    r"(?:name|version|index|evidence|kind|mode|root) = \"[A-Za-z0-9.+-]{1,23}\""
+    r"|(?:[a-z0-9-]{1,20} = |    )\"(?:sha256:[0-9a-f]{64}|(?:aotautograd/a|fxgraph/f)[a-z2-7]+)\",?"
     r"|wheel = \"[\w.+-]+\.whl\""
 )
 

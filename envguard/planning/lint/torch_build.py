@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envguard.model.cuda import variant_version
 from envguard.model.declared import variant_in
 from envguard.model.facts import TorchBuild
-from envguard.model.cuda import variant_version
 from envguard.planning.lint.rule import AGAIN, Rule, Said, Subject
 
 

@@ -1,4 +1,4 @@
-"""Warmup or topology name devices that the machine of the lock doesn't have, or leave some of the run's out.
+"""Warmup or run name devices that the machine has not, or one leaves out the other's.
 
 What: the devices of [warmup], those that [run] says were trained on, and [machine] gpus.
 
@@ -57,7 +57,9 @@ def _numbers(value: object) -> set[int]:
         return {value}
     if isinstance(value, str):
         return {int(index) for index in _DEVICE.findall(value)}
-    return {number for entry in value for number in _numbers(entry)} if isinstance(value, list) else set()
+    if isinstance(value, list):
+        return {number for entry in value for number in _numbers(entry)}
+    return _devices(value)
 
 
 def _shown(indices: set[int]) -> str:
