@@ -17,5 +17,9 @@ class CompileAfterWarmError(GuardError):
     """Something compiled after ``guard.warm()``."""
 
 
+class RanksDifferError(GuardError):
+    """Ranks of one run are not of one build, interpreter or setting."""
+
+
 class FirstStepDeadlineError(GuardError):
     """A first forward and backward did not end in time."""

@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from envguard.runtime import compiles, flag, hook, modes, place, runlog, settings, signals, tally
+from envguard.runtime import compiles, flag, hook, modes, place, ranks, runlog, settings, signals, tally
 from envguard.runtime import dense as dense_calls
 from envguard.runtime.errors import (
     CompileAfterWarmError,
@@ -32,6 +32,7 @@ from envguard.runtime.errors import (
     FirstStepDeadlineError,
     GuardError,
     GuardRefusedError,
+    RanksDifferError,
 )
 from envguard.runtime.gate import GATE
 from envguard.runtime.steps import STEPS
@@ -42,6 +43,7 @@ __all__ = (
     "FirstStepDeadlineError",
     "GuardError",
     "GuardRefusedError",
+    "RanksDifferError",
     "dense",
     "first_step",
     "install",
@@ -162,6 +164,8 @@ def _install(by_hand: bool) -> None:
         "torch._dynamo.callback", lambda module: _try("backward compiles", compiles.follow_callbacks, module)
     )
     hook.after(dense_calls.SOURCE, _guard_dense)
+    if ranks.MODULE in sys.modules or place.rank()["world_size"] is not None:
+        hook.after(ranks.MODULE, lambda module: _try("ranks", ranks.follow, module))
 
 
 def _guard_flag(by_hand: bool, observing: bool) -> None:

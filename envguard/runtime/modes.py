@@ -22,14 +22,19 @@ def after_warm() -> str:
     return _chosen("ENVGUARD_AFTER_WARM", ("warning", "error", "count"))
 
 
-@functools.lru_cache(maxsize=None)
+def ranks() -> str:
+    """What ranks that differ are: ``error``, ``warning``, or ``off``: they don't compare."""
+    return _chosen("ENVGUARD_RANKS", ("error", "warning", "off"))
+
+
+def ranks_deadline() -> float:
+    """Seconds that ranks wait for each other's facts."""
+    return _seconds("ENVGUARD_RANKS_DEADLINE", 60.0)
+
+
 def deadline() -> float:
     """Seconds that a first forward and backward may take, the wait for the turn not counted."""
-    try:
-        return float(os.environ.get("ENVGUARD_FIRST_STEP_DEADLINE", "1800"))
-    except ValueError:
-        say("ENVGUARD_FIRST_STEP_DEADLINE is not a number of seconds; 1800 is used")
-        return 1800.0
+    return _seconds("ENVGUARD_FIRST_STEP_DEADLINE", 1800.0)
 
 
 def say(text: str) -> None:
@@ -39,6 +44,15 @@ def say(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         pass
+
+
+@functools.lru_cache(maxsize=None)
+def _seconds(name: str, default: float) -> float:
+    try:
+        return float(os.environ.get(name, default))
+    except ValueError:
+        say("%s is not a number of seconds; %g is used" % (name, default))
+        return default
 
 
 @functools.lru_cache(maxsize=None)
