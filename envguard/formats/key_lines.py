@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import takewhile
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
 _PAIR = re.compile(
@@ -47,15 +48,11 @@ class KeyLines:
             if table is None:
                 continue
             rest = steps[split:]
-            if not rest:
-                return table.line
-            line = self._in_table(table, rest)
-            if line is not None:
-                return line
-        return self._below(steps)
+            return self._in_table(table, rest) or self._below(steps) if rest else table.line
+        return None
 
     def _in_table(self, table: _Table, rest: list[str]) -> int | None:
-        plain = [step for step in rest if not step.startswith("[")]
+        plain = list(takewhile(lambda step: not step.startswith("["), rest))
         for take in range(len(plain), 0, -1):
             line = table.keys.get(".".join(plain[:take]))
             if line is None:

@@ -13,7 +13,7 @@ _OPTION = re.compile(r"\s--?[A-Za-z]")
 _HASH = re.compile(r"--hash[=\s]sha256:([0-9A-Fa-f]{64})")
 _INDEX = re.compile(r"(?:-i|--index-url|--extra-index-url|-f|--find-links)[=\s]\s*(\S+)")
 _INCLUDE = re.compile(r"(?:-r|--requirement|(-c|--constraint))[=\s]?\s*(\S+)")
-_URL = re.compile(r"(?:[a-z]+\+)?(?:https?|file|ssh|git)://|\.{0,2}/|.*\.(?:whl|tar\.gz|zip)$")
+_URL = re.compile(r"(?:[a-z]+\+)?(?:https?|file|ssh|git)://|\.{0,2}/|[^\s@]+\.(?:whl|tar\.gz|zip)$")
 
 
 def read(text: str, file: str, *, side: bool = False, wanted: bool = True) -> Found:
