@@ -54,7 +54,7 @@ RUN if [ -n "${DEBIAN_PACKAGES}" ]; then \
         && rm -rf /var/lib/apt/lists/*; \
     fi \
     && useradd --uid "${USER_ID}" --create-home envguard \
-    && install --directory --owner=envguard /workspace /var/cache/envguard
+    && install --directory --owner=envguard /workspace /var/cache/envguard /home/envguard/.cache
 COPY --from=restored /opt/envguard /opt/envguard
 ENV PATH=/opt/envguard/env/bin:/opt/envguard/bin:$PATH \
     VIRTUAL_ENV=/opt/envguard/env \
