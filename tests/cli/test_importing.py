@@ -54,6 +54,21 @@ def test_uv_lock(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert str(project) not in (project / "lockfiles" / "project.toml").read_text()
 
 
+def test_lint_takes_no_marker_for_held_that_it_can_not_judge(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first lock names no interpreter, and what is for Windows only isn't in it."""
+    wheel(project / "wheels", "two", "1.0", {"two.py": ""})
+    lock_by_uv(project)
+    file = project / "pyproject.toml"
+    file.write_text(file.read_text().replace('["one"]', """["one", "two; sys_platform == 'win32'"]"""))
+    call("lock", "--quiet", "--offline")
+    assert cli.main(["snapshot", "--from", "uv.lock"]) == 0
+    capsys.readouterr()
+    code = cli.main(["lint"])
+    assert code == 0, capsys.readouterr().out
+
+
 def test_an_environment_made_from_it_verifies_by_version(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,9 @@
 """Build the project's images without a container engine's service, and try what they promise.
 
-``nox -s image``, or ``python -m tests.image.build [BASE.TAR]`` with a base made before. Needs Debian and root; installs buildah, podman, runc and mmdebstrap where they are missing.
-Everything else happens in a folder of its own, which is removed again. Nothing is pulled: the base image is made
-here, from the machine's own Debian sources and certificates.
+``nox -s image``, or ``python -m tests.image.build [BASE.TAR]`` with a base made before. Needs Debian and root;
+installs buildah, podman, runc and mmdebstrap where they are missing. All else happens in a folder of its own,
+which is removed again. Nothing is pulled: the base image is made here, from the machine's own Debian sources and
+certificates.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ _TORCH = re.compile(r"torch|torchaudio|torchvision|triton|(?:pytorch-)?triton(?:
 
 
 def holding(subject: Subject) -> Iterator[Declared]:
-    """The declarations whose markers hold for the lock's interpreter."""
+    """Declarations whose markers hold for the lock's interpreter; where it names none, those without a marker."""
     python = value_or_none(subject.facts.interpreter)
     for entry in subject.declared:
-        if entry.marker is None or python is None or _holds(entry.marker, python):
+        if entry.marker is None or (python is not None and _holds(entry.marker, python)):
             yield entry
 
 
