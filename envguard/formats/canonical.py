@@ -62,9 +62,8 @@ def _entry(key: str, value: Any, path: str) -> Iterator[str]:
 
 
 def _table(table: Mapping[str, Any], header: str, path: str) -> Iterator[str]:
-    ordered = sorted(table.items(), key=lambda entry: _is_table(entry[1]))
-    nested = [key not in INLINE and _is_table(value) for key, value in ordered]
-    if not all(nested) or not ordered:
+    ordered = sorted(table.items(), key=lambda entry: (_is_nested(*entry), _is_table(entry[1])))
+    if not ordered or not _is_nested(*ordered[0]):
         yield ""
         yield header
     elif header.startswith("[["):
@@ -109,6 +108,11 @@ def _string(text: str) -> str:
 
 def _key(key: str) -> str:
     return key if key and _BARE.issuperset(key) else _string(key)
+
+
+def _is_nested(key: str, value: object) -> bool:
+    """Whether it gets a header of its own."""
+    return key not in INLINE and _is_table(value)
 
 
 def _is_table(value: object) -> bool:
