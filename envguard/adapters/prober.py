@@ -52,6 +52,8 @@ class EnvironmentProber:
     """The compile cache's folder, where it isn't the one that the environment names."""
     own: CachePlace | None = None
     """The cache of the lock that is compared with: looked at where nothing names another."""
+    source: str = "shell"
+    """Whose ``environ`` is: ``shell`` (envguard's own) or ``process`` (the run's)."""
     texts: bool = False
     """Read the cache's entries as text too, for their devices: a snapshot needs it, a comparison doesn't."""
 
@@ -68,7 +70,7 @@ class EnvironmentProber:
             driver=_observed(machine.driver),
             gpus=_observed(lambda: machine.gpus(environ=environ)),
             cpu=_observed(machine.cpu),
-            variables=_observed(lambda: Value(_variables(environ))),
+            variables=_observed(lambda: Value(_variables(environ, self.source))),
             code=_observed(self._code),
             live=_observed(lambda: self._live(target)),
         )
@@ -156,10 +158,10 @@ def _mark(looked: Looked) -> str | None:
 _COMPILERS = frozenset({"torch", "triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
 
 
-def _variables(environ: Mapping[str, str]) -> Variables:
+def _variables(environ: Mapping[str, str], source: str) -> Variables:
     from envguard.planning.variables import select
 
-    return select(environ, "shell")
+    return select(environ, source)
 
 
 def _origin(layout: Layout, installed: Installed) -> Origin | None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envguard.cli import arguments
+from envguard.cli import arguments, observing
 from envguard.cli.command import Command
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="make a first lock without an environment, of what a uv.lock, pylock.toml or requirements.txt claims",
+    )
+    observing.add_pid(parser)
+    observing.add_run(parser, "logs of a good run: who computed where, tokens a second, memory, hits")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="the run's compile cache (default: TORCHINDUCTOR_CACHE_DIR, the lock's own, torch's default)",
     )
     parser.add_argument("--note", metavar="TEXT", help="what you want to say of the run")
     parser.add_argument("--update", action="store_true", help="replace an existing lock that holds other facts")
@@ -59,7 +67,8 @@ def _run(options: argparse.Namespace) -> int:
     around = wiring.surroundings()
     if options.source is not None:
         return _import(options, around)
-    target = wiring.target(options, around)
+    process, run = observing.process_of(options), observing.run_of(options, good=True)
+    target = observing.target_of(options, around, process)
     file = _file(options, around)
     previous, text = project.load_lock(file) if file.exists() else (None, None)
     where = wiring.sources(around, options.find_links)
@@ -74,16 +83,24 @@ def _run(options: argparse.Namespace) -> int:
             previous=previous,
             indexes=wiring.public_addresses(where, private=options.record_index_urls),
             now=wiring.now(),
-            prober=wiring.prober(around, live=options.live, texts=True),
+            prober=observing.prober_of(
+                wiring.prober(around, live=options.live, cache=options.cache, texts=True, lock=previous),
+                process,
+                run,
+            ),
             provenance=provenance,
             store=wiring.store(),
             progress=progress,
             archiving=_archiving(options, index, where),
         )
+    for remark in observing.remarks_of(process, run):
+        output.say(f"note: {remark}", quiet=options.quiet)
     for trouble in provenance.troubles():
         output.say(f"note: {trouble.message}", quiet=options.quiet)
     if previous is not None and not taken.unchanged and not taken.only_adds and not options.update:
         return _refuse(file, taken, options)
+    if options.archive == "all":
+        taken = _with_cache(options, around, taken)
     _remember(file, taken.lock)
     if not taken.unchanged:
         project.save_lock(file, write_lock(taken.lock, text))
@@ -112,12 +129,35 @@ def _remember(file: Path, lock: Lock) -> None:
     """Before the lock is written, so that no collector takes its objects for nobody's."""
     from envguard.cli import output, wiring
     from envguard.errors import StoreError
+    from envguard.operations.cache_archive import objects_of
     from envguard.planning.archive import needs_of
 
+    objects = {need.digest for need in needs_of(lock)} | objects_of(lock, wiring.store())
     try:
-        wiring.roots().remember(file, (need.digest for need in needs_of(lock)))
+        wiring.roots().remember(file, objects)
     except StoreError as problem:
         output.say(f"note: {problem.message}; name the lock to `envguard store gc`")
+
+
+def _with_cache(options: argparse.Namespace, around: Surroundings, taken: Snapshot) -> Snapshot:
+    """With the bytes of the compile cache in the store; where that can't be, with a remark."""
+    from dataclasses import replace
+
+    from envguard.cli import output, wiring
+    from envguard.errors import EnvguardError
+    from envguard.model.observed import Value
+    from envguard.operations.cache_archive import save
+
+    if not isinstance(taken.lock.facts.keys, Value):
+        return taken
+    try:
+        place = wiring.cache_place(around, options.cache, taken.lock)
+        with output.Bars(quiet=options.quiet) as progress:
+            saved = save(place, taken.lock, caches=wiring.caches(), store=wiring.store(), progress=progress)
+    except EnvguardError as problem:
+        return replace(taken, remarks=(*taken.remarks, f"the compile cache was not saved: {problem.message}"))
+    same = taken.unchanged and taken.lock.cache_manifest == saved.manifest
+    return replace(taken, lock=replace(taken.lock, cache_manifest=saved.manifest), unchanged=same)
 
 
 def _archiving(options: argparse.Namespace, index: Index, where: Sources) -> Archiving:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envguard.cli import arguments
+from envguard.cli import arguments, observing
 from envguard.cli.command import Command
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def _declare_verify(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--full", action="store_true", help="hash every file, hold bytecode against its source")
     depth.add_argument("--metadata", action="store_true", help="look at no files beside RECORDs")
     parser.add_argument("--live", action="store_true", help="also import torch in a child and take its own view")
+    observing.add_run(parser, "logs of a later run, to hold against the recorded one")
     arguments.add_policy(parser)
     arguments.add_baseline(parser, write=True)
     parser.add_argument("--hook", action="store_true", help="refuse the environment that envguard itself runs in")
@@ -43,7 +44,7 @@ def _verify(options: argparse.Namespace) -> int:
     around = wiring.surroundings()
     file = wiring.lock_file(options, around)
     lock, content = load_lock(file)
-    policy = _policy(options, around)
+    policy, run = _policy(options, around), observing.run_of(options)
     target = wiring.target(options, around)
     if options.hook:
         _refuse_own(target.python)
@@ -57,7 +58,7 @@ def _verify(options: argparse.Namespace) -> int:
             level=level,
             policy=policy,
             today=wiring.today(),
-            prober=wiring.prober(around, live=options.live, lock=lock),
+            prober=observing.prober_of(wiring.prober(around, live=options.live, lock=lock), None, run),
             store=wiring.store(),
             progress=progress,
         )

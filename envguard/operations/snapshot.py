@@ -27,6 +27,7 @@ from envguard.operations.archive import Archived, Archiving, archive
 from envguard.operations.recorded import with_listings
 from envguard.planning.archive import Kind, needs_of
 from envguard.planning.cache_keys import keys_to_record
+from envguard.planning.run_logs import run_to_record
 from envguard.ports import Prober, Progress, Provenance, Store
 
 FactT = TypeVar("FactT")
@@ -80,10 +81,15 @@ def snapshot(
         name=name,
         created=previous.created if previous else None,
         note=note if note is not None else (previous.note if previous else None),
-        facts=replace(seen, distributions=Value(entries), keys=_keys(before, seen, store)),
+        facts=replace(
+            seen, distributions=Value(entries), keys=_keys(before, seen, store), run=run_to_record(before, seen)
+        ),
         indexes=_used(indexes, entries) | (dict(previous.indexes) if previous else {}),
         policy=previous.policy if previous else Policy(),
+        warmup=previous.warmup if previous else None,
     )
+    if previous is not None and lock.facts.keys == previous.facts.keys:
+        lock = replace(lock, cache_manifest=previous.cache_manifest)
     only_adds = previous is not None and _only_adds(previous, lock)
     archived = Archived(entries)
     if archiving is not None and (previous is None or only_adds or archiving.over_changes):
@@ -114,6 +120,8 @@ def _archived(lock: Lock, archived: Archived, kept: AbstractSet[Digest], previou
 
 def _only_adds(previous: Lock, lock: Lock) -> bool:
     """Whether all that the lock before says still holds, but for wheels that were not known and are now."""
+    if isinstance(previous.facts.run, Value) and previous.facts.run != lock.facts.run:
+        return False
     before = {entry.name: entry for entry in _value(previous.facts.distributions)}
     known = tuple(
         replace(entry, wheel=before[entry.name].wheel)
@@ -126,7 +134,11 @@ def _only_adds(previous: Lock, lock: Lock) -> bool:
 
 def _says_the_same(previous: Lock, lock: Lock) -> bool:
     """Of two locks with the same facts: whether note and archive are the same too."""
-    if (previous.note, set(previous.archive)) != (lock.note, set(lock.archive)):
+    if (previous.note, previous.facts.run, set(previous.archive)) != (
+        lock.note,
+        lock.facts.run,
+        set(lock.archive),
+    ):
         return False
     return {need.digest for need in needs_of(previous)} == {need.digest for need in needs_of(lock)}
 

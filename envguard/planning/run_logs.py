@@ -112,6 +112,19 @@ def run_to_record(before: Facts, seen: Facts) -> Observed[Run]:
     return before.run if before.torch == seen.torch else NOT_RECORDED
 
 
+def remarks_of(run: Run) -> tuple[str, ...]:
+    """What is to be said of a run that is recorded, though it may stand for a good one."""
+    remarks = []
+    cold = [device.device for device in run.devices if device.misses]
+    if cold:
+        remarks.append(f"the run compiled on {', '.join(cold)}: a second start, on the warm cache, says more")
+    if run.tokens_per_second is None:
+        remarks.append("the run told no throughput: guard.step(tokens=…) after each step does")
+    if run.ended is not Ending.EXIT:
+        remarks.append(f"the run did not end by itself: {run.why or run.ended.value}")
+    return tuple(remarks)
+
+
 def not_good(run: Run) -> str | None:
     """Why a run can't stand for a good one; None when it can."""
     if run.ended in (Ending.EXCEPTION, Ending.DEADLINE):

@@ -130,7 +130,7 @@ def differences(seen: dict[int, Facts]) -> str | None:
         if words:
             odd.setdefault(words, []).append(rank)
     return ". ".join(
-        "%s (%s) %s" % (_ranks(ranks), ", ".join(sorted({seen[rank].get("host", "?") for rank in ranks})), words)
+        "%s (%s): %s" % (_ranks(ranks), ", ".join(sorted({seen[rank].get("host", "?") for rank in ranks})), words)
         for words, ranks in sorted(odd.items(), key=lambda entry: entry[1])
     )
 
@@ -150,8 +150,8 @@ def _difference(name: str, usual: str | None, value: str | None) -> str:
         return ""
     if name.startswith("variable "):
         told = "not set" if value is None else "set, others not" if usual is None else "another value"
-        return "%s: %s" % (name, told)
-    return "%s: %s, others %s" % (name, value or "none", usual or "none")
+        return "%s %s" % (name, told)
+    return "%s %s, others %s" % (name, value or "none", usual or "none")
 
 
 def _ranks(ranks: Sequence[int]) -> str:
