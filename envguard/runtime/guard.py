@@ -24,7 +24,19 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from envguard.runtime import compiles, flag, hook, modes, place, ranks, runlog, settings, signals, tally
+from envguard.runtime import (
+    annotations,
+    compiles,
+    flag,
+    hook,
+    modes,
+    place,
+    ranks,
+    runlog,
+    settings,
+    signals,
+    tally,
+)
 from envguard.runtime import dense as dense_calls
 from envguard.runtime.errors import (
     CompileAfterWarmError,
@@ -158,6 +170,8 @@ def _install(by_hand: bool) -> None:
     _ends()
     settings.refuse(settings.of_variables() + settings.of_thread(), refusing=not observing)
     _guard_flag(by_hand, observing)
+    if not observing and annotations.MODULE in sys.modules:  # importing torch brings it
+        _followed("annotations", annotations.steady(sys.modules[annotations.MODULE]))
     hook.after("torch._dynamo.utils", lambda module: _followed("cache counters", tally.follow(module.counters)))
     hook.after("torch._dynamo.convert_frame", lambda module: _try("compiles", compiles.follow_frames, module))
     hook.after(
