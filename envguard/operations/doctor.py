@@ -10,6 +10,7 @@ from envguard.model.lock import Lock
 from envguard.model.observed import Value
 from envguard.model.target import Level, Target
 from envguard.planning.hazards import diagnose
+from envguard.planning.run import topology_of
 from envguard.ports import Prober, Progress, Surroundings
 
 
@@ -24,7 +25,16 @@ def doctor(
 ) -> Diagnosis:
     """All hazards that apply or may, worst first. Files are not hashed. TargetInvalidError, TargetBrokenError."""
     facts = prober.facts(target, Level.METADATA, baseline=lambda _: None, progress=progress)
-    return diagnose(_completed(facts, lock), surroundings.seen(prober.layout(target)), topology)
+    return diagnose(_completed(facts, lock), surroundings.seen(prober.layout(target)), _told(topology, lock))
+
+
+def _told(topology: Topology, lock: Lock | None) -> Topology:
+    """What is told, else as the lock's run was."""
+    recorded = topology_of(lock.facts) if lock is not None else Topology()
+    return Topology(
+        topology.threads if topology.threads is not None else recorded.threads,
+        topology.budget_mib if topology.budget_mib is not None else recorded.budget_mib,
+    )
 
 
 def _completed(facts: Facts, lock: Lock | None) -> Facts:
