@@ -11,8 +11,12 @@ from envguard.cli import arguments
 from envguard.cli.command import Command
 
 if TYPE_CHECKING:
+    from envguard.cli.wiring import Surroundings
     from envguard.model.environment import Switched
+    from envguard.model.lock import Lock
+    from envguard.operations.cache_back import BringBack
     from envguard.operations.restore import RestoreResult
+    from envguard.ports import Progress
 
 
 def _declare_restore(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +40,27 @@ def _declare_restore(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="leave out a distribution, or a recorded file by its path",
     )
+    parser.add_argument(
+        "--trust-cache",
+        action="store_true",
+        help="put the compile cache back though git does not vouch for the lock",
+    )
+    parser.add_argument(
+        "--run-warmup", action="store_true", help="run the warmup's command, which is code that the lock names"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="leave the compile cache cold")
     arguments.add_find_links(parser)
     arguments.add_output(parser)
 
 
 def _restore(options: argparse.Namespace) -> int:
+    from envguard.adapters.project import load_lock
     from envguard.cli import output, wiring
     from envguard.operations.restore import restore
 
     around = wiring.surroundings()
-    lock = wiring.lock(options, around)
+    file = wiring.lock_file(options, around)
+    lock, text = load_lock(file)
     where = wiring.sources(around, options.find_links, offline=options.offline)
     with wiring.index(where) as index, output.Bars(quiet=options.quiet) as progress:
         result = restore(
@@ -64,6 +79,7 @@ def _restore(options: argparse.Namespace) -> int:
             prober=wiring.prober(around),
             environments=wiring.environments(),
             progress=progress,
+            cache=None if options.no_cache else _bring_back(options, around, file, lock, text, progress),
         )
     if options.format == "json":
         output.print_json(_document(result))
@@ -74,10 +90,34 @@ def _restore(options: argparse.Namespace) -> int:
     return _code(result)
 
 
+def _bring_back(
+    options: argparse.Namespace, around: Surroundings, file: Path, lock: Lock, text: bytes, progress: Progress
+) -> BringBack:
+    from envguard.cli import wiring
+    from envguard.model.variables import KNOWN
+    from envguard.operations.cache_back import BringBack
+    from envguard.planning.warmup import variables_of
+
+    place = wiring.own_cache(lock)
+    caches = wiring.caches()
+    variables = variables_of(lock.facts, KNOWN) | (place.variables() if place is not None else {})
+    return BringBack(
+        distrust=None if options.trust_cache else caches.distrust(file, text),
+        leave=options.run_warmup or around.settings.trust_locks,
+        prober=wiring.prober(
+            around, cache=place.inductor if place is not None else None, texts=True, variables=variables
+        ),
+        caches=caches,
+        warmer=wiring.warmer(around),
+        store=wiring.store(),
+        progress=progress,
+    )
+
+
 def _code(result: RestoreResult) -> int:
     if result.report is not None:
         # what only this machine lacks (a driver, GPUs) is no fault of what was built
-        return 0 if result.environment is not None else 1
+        return 0 if result.environment is not None and not result.cold else 1
     return 3 if result.plan.problems else 0
 
 

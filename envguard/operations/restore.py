@@ -18,6 +18,7 @@ from envguard.model.lock import Lock
 from envguard.model.observed import Value
 from envguard.model.policy import Policy
 from envguard.model.target import Layout, Target
+from envguard.operations.cache_back import BringBack, Brought
 from envguard.operations.fetch import fetch
 from envguard.operations.preflight import look_around
 from envguard.operations.prove import Proof, prove
@@ -29,7 +30,7 @@ NOT_BUILT = (
     "the compile cache is not put back: the first start will compile",
     "no warmup is run",
 )
-"""What this version leaves undone, told in every result."""
+"""What is told where a restore is not asked to bring the cache back."""
 
 _TRIES = 2
 """How often an environment is built from scratch before its drift is reported."""
@@ -46,6 +47,8 @@ class RestoreResult:
     """The finished environment; None when it drifted, or was only planned."""
     switched: Switched | None = None
     notes: tuple[str, ...] = ()
+    cold: bool = False
+    """The cache was to be brought back, and could not: a start would compile."""
 
 
 def restore(
@@ -65,13 +68,14 @@ def restore(
     environments: Environments,
     progress: Progress,
     reader: WheelReader | None = None,
+    cache: BringBack | None = None,
 ) -> RestoreResult:
     """Build the environment of a lock, prove it, and make ``target`` lead to it.
 
     ``target`` None: the link ``current`` beside the lock's environments. ``without``: canonical names, or paths of
     recorded files, to leave out. ``offline``: only the store and find-links folders count. ``python``: the
     interpreter to build with, instead of those found. ``reader``: looks for the recorded files in wheels of other
-    bytes, where no source has the recorded ones.
+    bytes, where no source has the recorded ones. ``cache``: brings the compile cache back, in the end.
     An environment that drifts from the lock, twice, is not kept: the report says why, and nothing is switched.
     NotObtainableError or OtherBytesError (what no source has), UsageError (the target), UvUnsuitableError,
     IndexUnreachableError, InstallFailedError, InUseError.
@@ -94,7 +98,7 @@ def restore(
     )
     plan = plan_restore(lock, lock_id(lock), at_hand, without)
     if plan_only:
-        return RestoreResult(plan, notes=(*uv_notes, *_cache_and_warmup()))
+        return RestoreResult(plan, notes=(*uv_notes, *(NOT_BUILT if cache is None else cache.planned(lock))))
     refuse(plan)
     with environments.hold(lock.name):
         wheels = _wheels(plan, store, index, environments, progress)
@@ -105,9 +109,9 @@ def restore(
         told = tuple(f"{user} still runs from what {link} led to" for user in environments.occupants(link))
         switched = environments.switch(environment, link)
         environments.forget_wheels(lock.name)
-    return RestoreResult(
-        plan, proof.report, environment, switched, (*uv_notes, *switched.notes, *told, *_cache_and_warmup())
-    )
+    brought = _cache_and_warmup(cache, lock, environment)
+    notes = (*uv_notes, *switched.notes, *told, *brought.notes)
+    return RestoreResult(plan, proof.report, environment, switched, notes, cold=brought.failed)
 
 
 def refuse(plan: Plan) -> None:
@@ -138,9 +142,14 @@ def _wheels(
         raise
 
 
-def _cache_and_warmup() -> tuple[str, ...]:
-    """Design section 6, step 6: the compile cache is put back, or the warmup run, and proven. Not built yet."""
-    return NOT_BUILT
+def _cache_and_warmup(cache: BringBack | None, lock: Lock, environment: Path) -> Brought:
+    """Design section 6, step 6: the compile cache is put back, or the warmup run, and proven.
+
+    Last, since the environment is whole without it, and a warmup can take long: it must not hold up the rest.
+    """
+    if cache is None:
+        return Brought(NOT_BUILT)
+    return cache.bring(lock, Target(environment / "bin" / "python", "restored"))
 
 
 @dataclass(frozen=True, slots=True)

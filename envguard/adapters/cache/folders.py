@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envguard.adapters.cache import capture, place_back, secure_folder
 from envguard.adapters.git import GitError, git
+from envguard.adapters.working_tree import root_of
 from envguard.errors import EnvguardError
 from envguard.model.cache_files import CachedFile, CachePlace, FoundFile, Listing, PutBack
 from envguard.ports import Progress
@@ -80,10 +81,13 @@ class CacheFolders:
 def _not_committed(lock_file: Path, content: bytes) -> str | None:
     """git's word: these very bytes are what the last commit holds. Hooks and filters don't run for that."""
     file = Path(os.path.realpath(lock_file))
+    root = root_of(file.parent)
+    if root is None:
+        return "the lock is in no git repository"
     try:
-        committed = git(file.parent, "cat-file", "blob", f"HEAD:./{file.name}", timeout=_GIT_SECONDS)
+        committed = git(root, "cat-file", "blob", f"HEAD:{file.relative_to(root).as_posix()}", timeout=_GIT_SECONDS)
     except GitError as problem:
         reason = str(problem)
-        missing = "exists on disk, but not in" in reason or "does not exist" in reason or "not in 'HEAD'" in reason
+        missing = any(words in reason for words in ("not in 'HEAD'", "does not exist in", "invalid object name"))
         return "the lock is not committed to git" if missing else f"git can't vouch for the lock ({reason})"
     return None if committed == content else "the lock differs from what is committed to git"
