@@ -25,7 +25,7 @@ def read_pass(answer: str, *, warm: bool) -> Pass | str:
             form = _FAILURES.get(failure["kind"], "the rehearsal failed: {}")
             return form.format(str(failure["detail"])[:300])
         return _pass(document, warm)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "the rehearsal's answer can't be read"
 
 
