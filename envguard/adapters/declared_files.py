@@ -86,7 +86,10 @@ def _settings(folder: Path) -> tuple[Path, Settings]:
 
 def unique(paths: Iterable[Path]) -> list[Path]:
     """Each file once, by its real path, in the order given."""
-    return list({os.path.realpath(path): path for path in paths}.values())
+    known: dict[str, Path] = {}
+    for path in paths:
+        known.setdefault(os.path.realpath(path), path)
+    return list(known.values())
 
 
 class DeclaredFiles:
@@ -139,7 +142,7 @@ class DeclaredFiles:
                 elif "://" not in further.path:
                     problem = f"names {further.path}, which is not there"
                     missing.append(Unreadable(shown(file, self._folder), further.line, problem))
-        return [*whole.values(), Found(unreadable=tuple(missing))]
+        return [*whole.values(), Found(unreadable=tuple(dict.fromkeys(missing)))]
 
     def _one(self, path: Path, include: Include | None) -> Found:
         name = shown(path, self._folder)

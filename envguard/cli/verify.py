@@ -157,13 +157,14 @@ def _write_page(
     documents: tuple[dict[str, Any], dict[str, Any] | None] | None,
 ) -> None:
     from envguard import __version__
+    from envguard.adapters.declared_files import shown
     from envguard.adapters.project import save_lock
     from envguard.formats import toml_text
     from envguard.formats.html import page
     from envguard.formats.run_rows import run_rows
 
     old, new = documents or (toml_text.parse(content), None)
-    text = page(report, lock=str(file), version=__version__, run=run_rows(old, new))
+    text = page(report, lock=shown(file, Path.cwd()), version=__version__, run=run_rows(old, new))
     save_lock(page_file, text.encode("utf-8", "backslashreplace"))
 
 

@@ -5,6 +5,7 @@ Its first line is a comment in Markdown by which a bot finds it again, to update
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -80,13 +81,15 @@ def comment_text(report: Report, old: Lock, new: Lock, run: Iterable[RunRow] = (
 
 def marker(name: str) -> str:
     """The line by which a comment of this lock is found again."""
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).replace("--", "-")
-    return f"<!-- envguard-diff: {safe} -->"
+    return f"<!-- envguard-diff: {re.sub(r'[^A-Za-z0-9._]+', '-', name)} -->"
 
 
 def _title(report: Report, new: Lock, rows: list[_Row], wheels: list[_Wheel]) -> str:
     if report.outcome is Outcome.MATCH and not rows and not wheels:
         return f"### 🟢 envguard: {code(new.name)} records the same environment"
+    if report.outcome is Outcome.UNKNOWN and not rows and not wheels:
+        unknown = ", ".join(result.check for result in report.results if result.outcome is Outcome.UNKNOWN)
+        return f"### 🟡 envguard: {code(new.name)}: nothing moved, but {plain(unknown)} could not be compared"
     grave = [f"{wheel.name} (other bytes under one version)" for wheel in wheels if wheel.silent]
     grave += [row.what for row in rows if row.grave]
     icon = "🔴" if grave else "🟡"
