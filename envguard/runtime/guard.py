@@ -170,8 +170,8 @@ def _install(by_hand: bool) -> None:
     _ends()
     settings.refuse(settings.of_variables() + settings.of_thread(), refusing=not observing)
     _guard_flag(by_hand, observing)
-    if not observing and annotations.MODULE in sys.modules:  # importing torch brings it
-        _followed("annotations", annotations.steady(sys.modules[annotations.MODULE]))
+    if not observing and marks.MODULE in sys.modules:  # importing torch brings it
+        _followed("annotations", marks.steady(sys.modules[marks.MODULE]))
     hook.after("torch._dynamo.utils", lambda module: _followed("cache counters", tally.follow(module.counters)))
     hook.after("torch._dynamo.convert_frame", lambda module: _try("compiles", compiles.follow_frames, module))
     hook.after(
