@@ -25,10 +25,10 @@ from types import TracebackType
 from typing import Any
 
 from envguard.runtime import (
-    annotations,
     compiles,
     flag,
     hook,
+    marks,
     modes,
     place,
     ranks,
