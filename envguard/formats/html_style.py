@@ -9,7 +9,7 @@ STYLE = """
 --match-bg:#15301e;--drift-bg:#3c1a1a;--unknown-bg:#382b10;--note-bg:#152a42;--silent-bg:#232b35;--ignored-bg:#232b35}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{margin:0;overflow-wrap:anywhere;background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:1080px;margin:0 auto;padding:16px;display:grid;gap:16px;grid-template-columns:minmax(0,1fr)}
 h1{font-size:1.5rem;line-height:1.2;margin:0 0 4px}h2{font-size:1.15rem;margin:0 0 12px}
 h3{font-size:1rem;margin:0 0 8px;font-weight:600}p{margin:0 0 6px}small{font-size:.8125rem}.dim{color:var(--dim)}
@@ -17,7 +17,7 @@ code{font:0.875em/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mo
 border-radius:4px;padding:1px 5px;overflow-wrap:anywhere}
 header{display:flex;gap:16px;align-items:flex-start;background:var(--card);border:1px solid var(--line);
 border-left:6px solid var(--tone);border-radius:10px;padding:20px 16px}
-header p{margin:2px 0}header .sign{flex:none;width:48px;height:48px;font-size:26px}
+header p{margin:2px 0}header>div{min-width:0}header .sign{flex:none;width:48px;height:48px;font-size:26px}
 .sign{display:inline-flex;align-items:center;justify-content:center;width:26px;height:26px;border-radius:50%;
 background:var(--tone-bg);color:var(--tone);font-weight:700}
 .match{--tone:var(--match);--tone-bg:var(--match-bg)}.drift{--tone:var(--drift);--tone-bg:var(--drift-bg)}

@@ -45,7 +45,7 @@ class Declared:
 
     @property
     def variant(self) -> str | None:
-        """The torch variant that its version's label or its index names (``cu130``), if either does."""
+        """The torch variant that its version's label or its index names (``cu130``)."""
         exact = self.exact
         label = exact.partition("+")[2] if exact else ""
         return variant_in(label) or (variant_in(self.source) if self.source else None)
@@ -61,7 +61,7 @@ class Unreadable:
 
 
 def variant_in(text: str) -> str | None:
-    """The torch variant that a label, an index's name or its address names; None when there is none, or several."""
+    """The torch variant that a label, an index's name or address names; None when there is none, or several."""
     # the last step of an address: a host may be called cpu.example
     found = set(_VARIANT.findall(text.lower().rstrip("/").rpartition("/")[2]))
     return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""The scripts of the GitHub Action, with stand-ins for envguard and gh; and the manifests against their schemas."""
+"""The scripts of the GitHub Action, with stand-ins for envguard and gh; manifests against their schemas."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_a_lock_elsewhere_and_what_is_no_lock(project: Path, run: Run, hooks: tu
     git(project, "add", "-A")
     ended = run(project, "run", "envguard-lint", "--all-files")
     assert ended.returncode == 1
-    assert "environments/one.toml:7: torch-build: the build 2.11.0+cu128 is of cu128" in ended.stdout, ended.stdout
+    assert "environments/one.toml:9: torch-build: the build 2.11.0+cu128 is of cu128" in ended.stdout, ended.stdout
     assert "notes.toml" not in ended.stdout
 
 
@@ -187,7 +187,7 @@ class TestVerify:
     arguments = ("run", "envguard-verify", "--hook-stage", "pre-push")
 
     def test_without_another_environment_it_refuses(self, project: Path, run: Run) -> None:
-        environ = {name: "" for name in ("CONDA_PREFIX", "VIRTUAL_ENV")}
+        environ = dict.fromkeys(("CONDA_PREFIX", "VIRTUAL_ENV"), "")
         ended = run(project, *self.arguments, **environ)
         assert ended.returncode == 1
         assert "no Python to look at" in ended.stdout

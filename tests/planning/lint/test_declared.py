@@ -145,6 +145,13 @@ class TestWheel:
         recorded = digest(TORCH_WHEEL).short
         assert line == f"uv.lock:3: {TORCH_WHEEL} has sha256 000000000000… there, recorded is {recorded}…"
 
+    def test_another_file(self) -> None:
+        entry = declared(specifier="==2.11.0", file="uv.lock", wheels={"torch-2.11.0-cp313-x.whl": "0" * 64})
+        (line,) = run(declared_wheel.RULE, entry)
+        assert line == f"uv.lock:3: has no {TORCH_WHEEL} among its 1 wheels of torch 2.11.0"
+        renamed = declared(file="uv.lock", wheels={"another-name.whl": digest(TORCH_WHEEL).hex})
+        assert run(declared_wheel.RULE, renamed) == []
+
     def test_none_of_the_hashes(self) -> None:
         entry = declared(specifier="==2.11.0", file="requirements.txt", hashes=frozenset({"0" * 64, "1" * 64}))
         (line,) = run(declared_wheel.RULE, entry)

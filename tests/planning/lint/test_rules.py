@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -250,7 +251,7 @@ class TestDuplicates:
 
     @pytest.mark.parametrize("key", ["sha256", "record"])
     def test_two_distributions_of_the_same_bytes(self, key: str) -> None:
-        same = {"record": {"record": digest("x")}, "sha256": {"wheel": Wheel(sha256=digest("x"))}}[key]
+        same: Any = {"record": digest("x")} if key == "record" else {"wheel": Wheel(sha256=digest("x"))}
         entries = (distribution("a", "1", **same), distribution("b", "1", **same))
         lines = said(duplicates.RULE, subject(Lock("x", good(distributions=Value(entries)).facts)))
         assert lines == [f"error distribution[b].{key}: b and a have one and the same {key} {digest('x').short}"]
