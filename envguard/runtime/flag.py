@@ -209,7 +209,7 @@ def _compiled(definition: ast.FunctionDef, module: Any) -> types.CodeType:
 
 def _check_tracer(module: Any) -> None:
     trace = module.Tracer.trace
-    trace = getattr(trace, "_torchdynamo_orig_callable", trace)  # torch.compile has run, and keeps Dynamo out of it
+    trace = getattr(trace, "_torchdynamo_orig_callable", trace)  # torch.compile has run, and wrapped it
     code = getattr(trace, "__code__", None)
     if code is None or code.co_name != "trace" or code.co_filename != module.Tracer.__init__.__code__.co_filename:
         raise GuardRefusedError("%s.Tracer.trace was replaced by something else; nothing was changed" % MODULE)

@@ -62,19 +62,17 @@ class TestHiddenSetting:
         assert (ended.log["totals"]["dense_calls"], answer["flag"]) == (0, False)
 
 
-def test_the_guard_can_be_put_in_place_by_hand_after_a_compile(real: Programs, tmp_path: Path) -> None:
+def test_the_guard_can_be_put_in_place_by_hand_after_a_compile(real: Programs) -> None:
     program = """
-import sys
-sys.path.insert(0, %r)
 import torch
 function = torch.compile(lambda x: torch.sin(x) * 2)
 print(function(torch.ones(2)).shape)
 from envguard.runtime import guard
 with guard.first_step("cpu"): torch.compile(lambda x: x * 3)(torch.ones(2))
 print(guard.report()["guard"]["flag"], guard.report()["totals"]["fx_traces"] > 0)
-""" % str(Path(__file__).parents[2])
+"""
 
-    ended = real.run(program, PYTHONPATH="")
+    ended = real.run(program, PYTHONPATH=str(Path(__file__).parents[2]))
 
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[-1] == "guard True"
