@@ -6,14 +6,16 @@ against each other). Where they differ, the writer itself decides: it alone says
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from functools import cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from envguard.formats.lock_write import INLINE, head_of, to_write, write_lock
 from envguard.model.lock import Lock
 
+_string = encode_basestring  # JSON's escapes are TOML's; where they are not, the writer is asked
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -62,14 +64,19 @@ def _entry(key: str, value: Any, path: str) -> Iterator[str]:
 
 
 def _table(table: Mapping[str, Any], header: str, path: str) -> Iterator[str]:
-    ordered = sorted(table.items(), key=lambda entry: (_is_nested(*entry), _is_table(entry[1])))
+    ordered = list(table.items())
+    if any(_is_table(value) for value in table.values()):
+        ordered.sort(key=lambda entry: (_is_nested(*entry), _is_table(entry[1])))
     if not ordered or not _is_nested(*ordered[0]):
         yield ""
         yield header
     elif header.startswith("[["):
         raise TypeError
     for key, value in ordered:
-        yield from _entry(key, value, f"{path}.{_key(key)}")
+        if isinstance(value, str):  # nearly all of a lock
+            yield f"{_key(key)} = {_string(value)}"
+        else:
+            yield from _entry(key, value, f"{path}.{_key(key)}")
 
 
 def _inline(value: Any) -> str:
@@ -102,10 +109,7 @@ def _value(value: Any) -> str:
     raise TypeError
 
 
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
+@cache
 def _key(key: str) -> str:
     return key if key and _BARE.issuperset(key) else _string(key)
 

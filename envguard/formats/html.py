@@ -117,7 +117,7 @@ def _strip(groups: Sequence[Sequence[Result]], run: Sequence[RunRow]) -> str:
     for number, (results, (name, meaning, _)) in enumerate(zip(groups, LAYERS, strict=True)):
         word, sign, _ = _WORDS[_outcome(results)]
         told = _told(results) or ("as recorded" if word == "match" else "not recorded")
-        if not results and run and name == "Run":
+        if name == "Run" and run and _outcome(results) is Outcome.NOT_RECORDED:
             word, sign, told = _run_card(run)
         cards.append(
             f'<a class="card {word}" href="#layer-{number}"><span class="sign" aria-hidden="true">{sign}</span>'

@@ -17,7 +17,8 @@ from tests.formats.test_reports import incident
 pytestmark = pytest.mark.slow
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MEASURE = """<script>document.title = [document.querySelector("main").scrollWidth, document.documentElement.scrollWidth, innerWidth,
+MEASURE = """<script>document.title = [
+document.querySelector("main").scrollWidth, document.documentElement.scrollWidth, innerWidth,
 getComputedStyle(document.body).backgroundColor, document.querySelectorAll("section").length].join("|")
 </script></body>"""
 

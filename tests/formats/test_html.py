@@ -117,6 +117,8 @@ def test_the_run() -> None:
     alone = " ".join(read(report, run=(RunRow("tokens", "12,800", "12,800"),)).text)
     assert "1 values recorded" in alone
     assert "now" not in alone
+    silent = Report("a", "b", (Result("run", Outcome.NOT_RECORDED, reason="not asked for"),))
+    assert "1 values recorded" in " ".join(read(silent, run=(RunRow("tokens", "1", "1"),)).text)
 
 
 def test_cures_are_whole_commands() -> None:
