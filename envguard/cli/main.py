@@ -50,14 +50,21 @@ def _print_error(error: EnvguardError) -> None:
         lines.append(f"  at: {error.where}")
     if error.hint:
         lines.append(f"  hint: {error.hint}")
-    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.write(_masked("\n".join(lines)) + "\n")
+
+
+def _masked(text: str) -> str:
+    """A message may quote what a library or a tool said, and that an address with its password."""
+    from envguard.planning.masking import masked, secrets_of
+
+    return masked(text, secrets_of(os.environ))
 
 
 def _print_bug() -> int:
     import platform
     import traceback
 
-    sys.stderr.write(traceback.format_exc())
+    sys.stderr.write(_masked(traceback.format_exc()))
     sys.stderr.write(
         f"\nerror[bug]: this is a fault of envguard, not yours.\n"
         f"  at: envguard {__version__}, Python {platform.python_version()}, {platform.platform()}\n"

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from envguard.planning.masking import masked
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -99,12 +101,13 @@ def print_json(document: Any) -> None:
 def say(line: str, *, quiet: bool = False) -> None:
     """A remark on stderr."""
     if not quiet:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(masked(line) + "\n")
         sys.stderr.flush()
 
 
 def _write(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
+    text = masked(text)
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 

@@ -13,26 +13,12 @@ A string that is none of this: [[policy.ignore]] check = "secrets" with the subj
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from envguard.planning.lint.rule import Rule, Said, Subject
+from envguard.planning.masking import QUERY, TOKEN, USERINFO, is_random
 
-_USERINFO = re.compile(r"\b[a-z][a-z0-9+.-]*://(?P<user>[^/\s\"'@<>]+)@", re.IGNORECASE)
-_QUERY = re.compile(
-    r"[?&](?P<name>(?:x-amz-)?(?:access_?|api_?|auth_?)?(?:token|key|signature|sig|credential|password|secret))=[^&\s\"']{6,}",
-    re.IGNORECASE,
-)
-_KNOWN = re.compile(
-    r"(?<![A-Za-z0-9_])(?P<token>"
-    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[\w-]{16,}|hf_[A-Za-z0-9]{20,}"
-    r"|sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|xox[abeoprs]-[A-Za-z0-9-]{10,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|pypi-[A-Za-z0-9_-]{32,}|npm_[A-Za-z0-9]{30,}"
-    r"|dop_v1_[a-f0-9]{32,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*"
-    r"|nvapi-[\w-]{20,}|wandb_v1_\w{20,}|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
-)
 _KEY_LIKE = re.compile(
     r"""(?<![\w-])["']?(?P<name>[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|credentials?|api[_-]?key|access[_-]?key"""
     r"""|private[_-]?key|auth[_-]?key)(?:[_-]?id)?)["']?\s*=\s*["']?(?P<value>[^\s"',}]+)""",
@@ -45,8 +31,6 @@ _BELONGS = re.compile(
     r"sha256:[0-9a-f]{64}|\b[0-9a-f]{7,}\b|(?:aotautograd/a|fxgraph/f)[a-z2-7]+|triton/[A-Z2-7]+|[^\s\"'/]+\.whl"
 )
 _LONG = re.compile(r"[A-Za-z0-9+/=]{24,}")
-_BITS = 4.0
-"""Entropy of a character from which on a long string is no word. Base64 of random bytes has 4.4 and more."""
 
 
 def look(subject: Subject) -> Iterator[Said]:
@@ -68,15 +52,15 @@ _PLAIN = re.compile(
 
 def _in_line(line: str) -> Iterator[tuple[str, str, str]]:
     told = False
-    for found in _USERINFO.finditer(line):
+    for found in USERINFO.finditer(line):
         user = found["user"]
         if user != "git" and "$" not in user:
             told = True
             yield "an address holds a user's name or password", "userinfo", _OUT
-    for found in _QUERY.finditer(line):
+    for found in QUERY.finditer(line):
         told = True
         yield f"an address holds {found['name']}=…", found["name"], _OUT
-    for found in _KNOWN.finditer(line):
+    for found in TOKEN.finditer(line):
         told = True
         yield f"{found['token'][:4]}… is the beginning of a token", found["token"][:4], _OUT
     if not told:
@@ -93,19 +77,8 @@ def _less_sure(line: str) -> Iterator[tuple[str, str, str]]:
     if len(line) < 24:
         return
     for found in _LONG.finditer(_BELONGS.sub(" ", line)):
-        if _is_random(found[0]):
+        if is_random(found[0]):
             yield f"{found[0][:4]}… ({len(found[0])} characters) looks random: a token?", found[0][:4], _MAYBE
-
-
-def _is_random(text: str) -> bool:
-    kinds = [any(map(test, text)) for test in (str.islower, str.isupper, str.isdigit)]
-    return all(kinds) and text.count("/") <= len(text) // 16 and _entropy(text) >= _BITS
-
-
-def _entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
-    counts = Counter(text).values()
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
 _OUT = "take it out, and replace the token: it has been seen"
