@@ -37,7 +37,7 @@ def layers(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests but those on a real torch environment."""
-    chosen = session.posargs or ["-n", "2", "-m", "not torch", "--cov", "--cov-report", "term:skip-covered"]
+    chosen = session.posargs or ["-n", "2", "-m", "not torch and not nightly", "--cov", "--cov-report", "term:skip-covered"]
     _run(session, "pytest", *chosen)
 
 
@@ -45,6 +45,13 @@ def tests(session: nox.Session) -> None:
 def e2e(session: nox.Session) -> None:
     """The main job on a real torch environment, from a fresh installation of the tool."""
     _run(session, "pytest", *(session.posargs or ["-m", "torch"]))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Long loops: interrupted restores, false alarms, every parser fuzzed. Hours, not minutes."""
+    _run(session, "pytest", *(session.posargs or ["-m", "nightly"]))
+    _run(session, "tests.fuzz.guided", "3600")
 
 
 @nox.session
