@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC
 from typing import Any, TypeVar
 
@@ -53,6 +54,7 @@ LISTS = ("distributions", "files", "shared", "shadows")
 _EVERYWHERE = frozenset({"pip", "uv"})
 # The lock id names an environment: which wheels, files, interpreter. What a compile cache held, and what its keys
 # depended on, follows from that and from the workload, and grows with every run: it is no part of the id.
+_OF_CACHE = ("cache", "factors", "keys")
 _NOT_IDENTITY = ("created", "note", "policy", "indexes", "archive", "cache", "warmup", "run")
 
 
@@ -88,7 +90,9 @@ def document_of(lock: Lock) -> Document:
 
 def lock_id(lock: Lock) -> str:
     """Hex digest of the canonical facts: without created, notes, evidence, policy and what is no criterion."""
-    document = {key: value for key, value in document_of(lock).items() if key not in _NOT_IDENTITY}
+    facts = replace(lock.facts, **dict.fromkeys(_OF_CACHE, NOT_RECORDED))  # also where they are told to be absent
+    whole = document_of(replace(lock, facts=facts))
+    document = {key: value for key, value in whole.items() if key not in _NOT_IDENTITY}
     document["distribution"] = [_identity(entry) for entry in document.get("distribution", [])]
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return Digest.of(canonical.encode()).hex

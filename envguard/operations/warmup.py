@@ -14,7 +14,7 @@ from envguard.model.cache_files import CachePlace
 from envguard.model.cache_prediction import Change, predict
 from envguard.model.facts import Facts
 from envguard.model.lock import Lock
-from envguard.model.observed import Absent, Unobserved, Value, value_or_none
+from envguard.model.observed import Unobserved, Value, value_or_none
 from envguard.model.target import Level, Target
 from envguard.model.variables import KNOWN
 from envguard.model.warm_run import Ran, Start
@@ -200,18 +200,17 @@ class _Run:
         if not proof.holds or missing or changes:
             return warmed
         keys = made if update else planning.merged(counted, made)
-        return replace(warmed, lock=self._lock(recipe, proof, keys, again))
+        return replace(warmed, lock=self._lock(recipe, proof, keys, again, update=update))
 
-    def _lock(self, recipe: Recipe, proof: Proof, keys: CacheKeys, again: Facts) -> Lock:
+    def _lock(self, recipe: Recipe, proof: Proof, keys: CacheKeys, again: Facts, *, update: bool) -> Lock:
         facts = self.lock.facts
         before = value_or_none(facts.keys)
         if before is not None and before.components is not None and before.names == keys.names:
             keys = replace(keys, components=before.components)
         elif keys.graphs:
             keys = replace(keys, components=self.store.put(dump_graphs(keys.graphs)))
-        recorded_factors = facts.factors if isinstance(facts.factors, Value) else again.factors
-        if isinstance(facts.keys, Absent | Unobserved) or before is None or not before.source.counts:
-            recorded_factors = again.factors
+        stays = before is not None and before.source.counts and isinstance(facts.factors, Value) and not update
+        factors = facts.factors if stays else again.factors
         kept = self.lock.warmup
         union = recipe
         if kept is not None and _same(kept.recipe, recipe):
@@ -224,7 +223,7 @@ class _Run:
         )
         if kept is not None and union is not recipe:
             done = _with_others(done, kept)
-        return replace(self.lock, facts=replace(facts, keys=Value(keys), factors=recorded_factors), warmup=done)
+        return replace(self.lock, facts=replace(facts, keys=Value(keys), factors=factors), warmup=done)
 
 
 def _joined(before: Sequence[str], now: Sequence[str]) -> tuple[str, ...]:

@@ -8,13 +8,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from envguard.model.cache import CacheFactors, CacheKeys, Graph, KeySource, keys_by_device
-from envguard.model.facts import Facts
+from envguard.model.facts import Facts, VariableKind
 from envguard.model.observed import Value, value_or_none
+from envguard.model.variables import Known
 from envguard.model.warm_run import Lookup, Process, Ran
 from envguard.model.warmup import Bypass, Counts, Launch, Proof, Recipe, Row
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _LONGEST_REASON = 200
+_LEADS_TO_CODE = re.compile(r"PATH|_DIR|^CXX$|_MANAGER$|REMOTE_CACHE|_OVERRIDE_|PRELOAD")
+"""Names of variables that can name code, or where it lies."""
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:+\- ]{0,200}")
 
 Runs = Sequence[tuple[str | None, Ran]]
 """Starts in order: the device of each, None where one start serves several."""
@@ -195,16 +199,19 @@ def not_made(before: CacheKeys | None, made: CacheKeys, whole: Collection[str]) 
     )
 
 
-def variables_of(facts: Facts, known: Mapping[str, object]) -> dict[str, str]:
-    """Recorded variables that a start is to have: those that enter keys or results, and hold no path."""
+def variables_of(facts: Facts, known: Mapping[str, Known]) -> dict[str, str]:
+    """Recorded variables that a start is to have: those that enter keys or results, and hold no path.
+
+    By the table's word, not the lock's: a lock could call LD_PRELOAD a key.
+    """
     seen = value_or_none(facts.variables)
     return {
         variable.name: variable.value
         for variable in (seen.values if seen is not None else ())
-        if variable.kind.value in ("key", "numerics")
-        and variable.name in known
-        and not variable.value.startswith("sha256:")
-        and not any(mark in variable.value for mark in ("/", "\\", "\0"))
+        if variable.name in known
+        and known[variable.name].kind in (VariableKind.KEY, VariableKind.NUMERICS)
+        and _LEADS_TO_CODE.search(variable.name) is None
+        and _PLAIN.fullmatch(variable.value) is not None
     }
 
 

@@ -258,6 +258,14 @@ class TestLockId:
     def test_does_not_depend_on(self, change: dict[str, object]) -> None:
         assert lock_id(replace(whole(), **change)) == lock_id(whole())  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("section", ["cache", "factors", "keys"])
+    @pytest.mark.parametrize("seen", [Absent(), Unobserved("no")], ids=["absent", "unobserved"])
+    def test_does_not_depend_on_the_cache(self, section: str, seen: object) -> None:
+        """A warmup fills what was absent, and the cache's own folder goes by the id."""
+        other = replace(whole(), facts=replace(whole().facts, **{section: seen}))  # type: ignore[arg-type]
+        assert lock_id(other) == lock_id(whole())
+        assert lock_id(replace(whole(), warmup=None, cache_manifest=None)) == lock_id(whole())
+
     def test_depends_on_facts(self) -> None:
         other = replace(whole(), facts=replace(whole().facts, torch=Absent()))
         assert lock_id(other) != lock_id(whole())

@@ -85,7 +85,9 @@ def _not_committed(lock_file: Path, content: bytes) -> str | None:
     if root is None:
         return "the lock is in no git repository"
     try:
-        committed = git(root, "cat-file", "blob", f"HEAD:{file.relative_to(root).as_posix()}", timeout=_GIT_SECONDS)
+        committed = git(
+            root, "cat-file", "blob", f"HEAD:{file.relative_to(root).as_posix()}", timeout=_GIT_SECONDS
+        )
     except GitError as problem:
         reason = str(problem)
         missing = any(words in reason for words in ("not in 'HEAD'", "does not exist in", "invalid object name"))
