@@ -19,6 +19,8 @@ _GROUP = re.compile(r"(\d+)([a-z])")
 _ROLES = {"t": "target", "d": "drafter"}
 _MOST = 64
 _RACE = "using FX to symbolically trace"
+_MASK = "KeyError: 'custom'"
+"""A block mask was made while another thread traced (torch.fx.traceback.annotate, 2.13)."""
 _GATE = "with guard.first_step(device): around each thread's first forward and backward"
 
 
@@ -143,11 +145,20 @@ def _others(_: Schedule, passes: Sequence[Pass]) -> Verdict:
         f"{times} × {text} ({_which(one)})"
         for one in passes
         for text, times in one.errors.items()
-        if _RACE not in text
+        if _RACE not in text and text != _MASK
     ]
     if found:
         return Verdict("errors", Outcome.SEEN, "; ".join(found[:5]))
     return Verdict("errors", Outcome.CLEAR, "no thread failed otherwise")
+
+
+def _masks(schedule: Schedule, passes: Sequence[Pass]) -> Verdict:
+    counts = [one.errors.get(_MASK, 0) for one in passes]
+    told = f"{', '.join(f'{_which(one)} {count}' for one, count in zip(passes, counts, strict=True))} lost masks"
+    if any(counts):
+        do = _cure(schedule, "make block masks once, before the threads start")
+        return Verdict("block-mask", Outcome.SEEN, f"{told}: one thread made a mask while another traced", do)
+    return Verdict("block-mask", Outcome.CLEAR, told)
 
 
 def _dense(schedule: Schedule, passes: Sequence[Pass]) -> Verdict:
@@ -199,4 +210,4 @@ def _unguarded(schedule: Schedule, passes: Sequence[Pass]) -> Verdict:
     )
 
 
-_RULES = (_deadlock, _race, _sticky, _dense, _unguarded, _others, _compiles, _traces)
+_RULES = (_deadlock, _race, _sticky, _dense, _masks, _unguarded, _others, _compiles, _traces)

@@ -41,8 +41,8 @@ class Layer(nn.Module):
         seen = own if text is None else torch.cat((text.to(own.dtype), own), 1)
         key, value = self._split(self.key_value(seen).chunk(2, -1))
         (query,) = self._split((self.query(own),))
-        query = rotated(self.query_norm(query), places[:, -query.shape[2] :])
-        attended = attention(query, rotated(self.key_norm(key), places), value, mask)
+        query = rotated(self.query_norm(query.float()), places[:, -query.shape[2] :])
+        attended = attention(query, rotated(self.key_norm(key.float()), places), value, mask)
         states = states + self.out(attended.transpose(1, 2).flatten(2))
         return states + self.network(self.between(states))
 
@@ -103,7 +103,7 @@ class Drafter(nn.Module):
         batch, length = tokens.shape
         noise = torch.full((*anchors.shape, self.block), MASK, device=tokens.device)
         noise[..., 0] = tokens.gather(1, anchors)
-        text = self.fuse_norm(self.fuse(features))
+        text = self.fuse_norm(self.fuse(features).float())
         offsets = torch.arange(self.block, device=tokens.device)
         before = torch.arange(length, device=tokens.device).expand_as(tokens)
         places = torch.cat((before, (anchors[..., None] + offsets).flatten(1)), 1)

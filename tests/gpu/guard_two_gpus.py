@@ -348,9 +348,17 @@ def judged(seen: dict[str, Any]) -> dict[str, bool]:
     if of("race-"):
         shown["race with the guard off, every time"] = all(one.get("race_errors") for one in of("race-off"))
         shown["no error, no dense call, no stuck flag with it on"] = all(
-            one.get("errors") == {} and one.get("errors_after") == {} and not one["dense"] and not one["flag"]
+            one["code"] == 0
+            and one.get("errors") == {}
+            and one.get("errors_after") == {}
+            and not one["dense"]
+            and not one["flag"]
             for one in of("race-on")
         )
+    if of("soft-"):
+        shown["the hidden setting makes dense calls, and is refused with the guard on"] = bool(
+            seen["soft-off"].get("dense")
+        ) and "is refused" in seen["soft-on"].get("stderr", "")
     if of("deadlock-"):
         shown["deadlock with the guard off"] = any(one.get("hung") for one in of("deadlock-off"))
         shown["no deadlock with it on"] = all(one.get("code") == 0 for one in of("deadlock-on"))
