@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envguard.formats import canonical as module
@@ -53,6 +53,7 @@ def test_what_a_human_wrote_goes_through_the_writer() -> None:
     assert canonical(read_lock(once, "x"), once, tomllib.loads(once.decode())) == once
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40), st.booleans())
 def test_never_canonical_where_the_writer_says_otherwise(note: str, multiline: bool) -> None:
     lock = replace(whole(), note=f"{note}\n" if multiline else note)
