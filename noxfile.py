@@ -37,7 +37,15 @@ def layers(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests but those on a real torch environment."""
-    chosen = session.posargs or ["-n", "2", "-m", "not torch and not nightly", "--cov", "--cov-report", "term:skip-covered"]
+    chosen = session.posargs or [
+        "-n",
+        "2",
+        "-m",
+        "not torch and not nightly",
+        "--cov",
+        "--cov-report",
+        "term:skip-covered",
+    ]
     _run(session, "pytest", *chosen)
 
 

@@ -59,6 +59,15 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 
 
+SLOW = tuple(
+    one
+    for one in COMMANDS
+    if one[0] in ("export", "find", "challenge", "store", "identify", "lint", "verify", "diff", "doctor")
+    and one[-1] not in ("verify", "json", "doctor", "lint", "pylock")
+)
+"""What goes the same way as another that is not left to the night."""
+
+
 @pytest.fixture(scope="module")
 def index() -> Iterator[FaultServer]:
     with FaultServer() as server:
@@ -92,7 +101,11 @@ def test_a_snapshot(taken: Planted) -> None:
     assert taken.on_disk() == {}
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(one, marks=[pytest.mark.nightly] if one in SLOW else []) for one in COMMANDS],
+    ids=" ".join,
+)
 def test_no_command_tells(taken: Planted, command: tuple[str, ...]) -> None:
     ended = taken.toy.run(*command, code=None)
     assert ended.whole
@@ -101,7 +114,8 @@ def test_no_command_tells(taken: Planted, command: tuple[str, ...]) -> None:
     assert taken.on_disk() == {}
 
 
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", pytest.param("ALL_PROXY", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 def test_a_proxy_that_is_not_there(taken: Planted, variable: str) -> None:
     word = f"Pr0xyS3cret{variable}"
     taken.words[variable] = word
@@ -183,7 +197,7 @@ def test_a_fault_of_our_own(
     def failing() -> None:
         fired.append(True)
         try:
-            raise ValueError(told)
+            raise ValueError(told)  # noqa: TRY301
         except ValueError as cause:
             if chained:
                 raise RuntimeError("https://u:An0therOne@host/?token=abcdefgh") from cause
