@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from envguard.errors import EnvguardError
-from envguard.formats.declared.found import Found
-from envguard.model.archive import RebuiltWheel, SourceTree
-from envguard.model.cache_files import CachedFile, CachePlace, FoundFile, Listing, PutBack
-from envguard.model.digest import Digest
-from envguard.model.distribution import Distribution, Wheel
-from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
-from envguard.model.facts import Facts, FileFact
-from envguard.model.hazards import Seen
 from envguard.model.offer import Offer as Offer
-from envguard.model.preflight import Memory, Space
-from envguard.model.rehearsal import Part as RehearsalPart
-from envguard.model.rehearsal import Pass
-from envguard.model.roots import Root
-from envguard.model.target import Layout, Level, Target
-from envguard.model.warm_run import Ran, Start
-from envguard.model.wheel_facts import EVERYTHING, Part, WheelFacts
+
+if TYPE_CHECKING:  # annotations only: what verify doesn't need isn't made
+    from envguard.errors import EnvguardError
+    from envguard.formats.declared.found import Found
+    from envguard.model.archive import RebuiltWheel, SourceTree
+    from envguard.model.cache_files import CachedFile, CachePlace, FoundFile, Listing, PutBack
+    from envguard.model.digest import Digest
+    from envguard.model.distribution import Distribution, Wheel
+    from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
+    from envguard.model.facts import Facts, FileFact
+    from envguard.model.hazards import Seen
+    from envguard.model.preflight import Memory, Space
+    from envguard.model.rehearsal import Part as RehearsalPart
+    from envguard.model.rehearsal import Pass
+    from envguard.model.roots import Root
+    from envguard.model.target import Layout, Level, Target
+    from envguard.model.warm_run import Ran, Start
+    from envguard.model.wheel_facts import Part, WheelFacts
 
 
 class Progress(Protocol):
@@ -168,7 +170,7 @@ class Index(Protocol):
 class WheelReader(Protocol):
     """Says what wheel files are, without downloading them where that can be avoided."""
 
-    def read(self, offer: Offer, parts: frozenset[Part] = EVERYTHING) -> WheelFacts:
+    def read(self, offer: Offer, parts: frozenset[Part] = ...) -> WheelFacts:
         """What an offered wheel is; ``parts`` are the telling files that are needed.
 
         IndexUnreachableError, IndexAnswerError (also for a zip that is refused), NotObtainableError where only a

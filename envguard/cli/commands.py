@@ -1,42 +1,44 @@
-"""All subcommands, in the order of ``--help``."""
+"""All subcommands, in the order of ``--help``. A command's module is imported when it is asked for."""
 
 from __future__ import annotations
 
-from envguard.cli.cache import CACHE
-from envguard.cli.command import Command
-from envguard.cli.demo import DEMO
-from envguard.cli.doctor import DOCTOR
-from envguard.cli.export import EXPORT
-from envguard.cli.init import INIT
-from envguard.cli.inspect import CHALLENGE, FIND, IDENTIFY, INSPECT
-from envguard.cli.lint import LINT
-from envguard.cli.restore import LIST, PRUNE, RESTORE, ROLLBACK
-from envguard.cli.run import RUN
-from envguard.cli.snapshot import SNAPSHOT
-from envguard.cli.store import STORE
-from envguard.cli.verify import DIFF, EXPLAIN, VERIFY
-from envguard.cli.warmup import WARMUP
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-COMMANDS: tuple[Command, ...] = (
-    INIT,
-    SNAPSHOT,
-    VERIFY,
-    DIFF,
-    LINT,
-    RUN,
-    RESTORE,
-    LIST,
-    ROLLBACK,
-    PRUNE,
-    STORE,
-    EXPORT,
-    EXPLAIN,
-    DOCTOR,
-    INSPECT,
-    FIND,
-    IDENTIFY,
-    CHALLENGE,
-    CACHE,
-    WARMUP,
-    DEMO,
-)
+from envguard.cli.command import Command
+
+MODULES: Mapping[str, str] = {
+    "init": "init",
+    "snapshot": "snapshot",
+    "verify": "verify",
+    "diff": "verify",
+    "lint": "lint",
+    "run": "run",
+    "restore": "restore",
+    "list": "restore",
+    "rollback": "restore",
+    "prune": "restore",
+    "store": "store",
+    "export": "export",
+    "explain": "verify",
+    "doctor": "doctor",
+    "inspect": "inspect",
+    "find": "inspect",
+    "identify": "inspect",
+    "challenge": "inspect",
+    "cache": "cache",
+    "warmup": "warmup",
+    "demo": "demo",
+}
+"""Command → module of ``envguard.cli``, which has it under its name in capitals."""
+
+
+def command(name: str) -> Command:
+    """One command. KeyError when there is none of that name."""
+    found: Command = getattr(import_module(f"envguard.cli.{MODULES[name]}"), name.upper())
+    return found
+
+
+def all_commands() -> Iterator[Command]:
+    """Every command."""
+    return (command(name) for name in MODULES)

@@ -1,4 +1,4 @@
-"""The command line: parser from COMMANDS, the one try/except, exit codes."""
+"""The command line: parser, the one try/except, exit codes."""
 
 from __future__ import annotations
 

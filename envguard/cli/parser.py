@@ -1,4 +1,4 @@
-"""The argument parser, made from COMMANDS."""
+"""The argument parser, made from the commands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 
 from envguard import __version__
-from envguard.cli.commands import COMMANDS
+from envguard.cli.commands import MODULES, all_commands, command
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parsed arguments, with ``run``. Wrong usage ends the process with code 2, as argparse does."""
     name = _command_in(arguments)
-    own, rest = _split(arguments) if any(c.name == name and c.takes_command for c in COMMANDS) else (arguments, [])
+    own, rest = _split(arguments) if name is not None and command(name).takes_command else (arguments, [])
     options = _parser(name).parse_args(own)
     options.command = list(rest)
     return options
@@ -31,7 +31,7 @@ def whole_parser() -> argparse.ArgumentParser:
 
 def _command_in(arguments: Sequence[str]) -> str | None:
     first = next((argument for argument in arguments if not argument.startswith("-")), None)
-    return first if any(command.name == first for command in COMMANDS) else None
+    return first if first in MODULES else None
 
 
 def _parser(only: str | None) -> argparse.ArgumentParser:
@@ -44,12 +44,8 @@ def _parser(only: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"envguard {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        if only not in (None, command.name):
-            continue
-        declared = commands.add_parser(
-            command.name, help=command.summary, description=command.summary, allow_abbrev=False
-        )
-        command.declare(declared)
-        declared.set_defaults(run=command.run)
+    for one in all_commands() if only is None else [command(only)]:
+        declared = commands.add_parser(one.name, help=one.summary, description=one.summary, allow_abbrev=False)
+        one.declare(declared)
+        declared.set_defaults(run=one.run)
     return parser
