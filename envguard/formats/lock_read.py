@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from envguard.errors import LockInvalidError
 from envguard.formats import toml_text
 from envguard.formats.cache_lock import read_factors, read_found, read_keys
 from envguard.formats.decode import Table, WrongValueError
 from envguard.formats.run_lock import read_run
-from envguard.formats.warmup_lock import read_warmup
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin, Wheel
 from envguard.model.facts import (
@@ -35,6 +34,9 @@ from envguard.model.facts import (
 from envguard.model.lock import SCHEMA, Lock
 from envguard.model.observed import NOT_RECORDED, Absent, Observed, Unobserved, Value
 from envguard.model.policy import Ignore, Policy
+
+if TYPE_CHECKING:
+    from envguard.model.warmup import Warmup
 
 T = TypeVar("T")
 
@@ -74,9 +76,15 @@ def lock_from(document: Mapping[str, Any]) -> Lock:
         indexes=top.mapping("indexes"),
         archive=_digests(archive, "objects") if archive else (),
         policy=policy_from(top.table("policy")) if top.has("policy") else Policy(),
-        warmup=read_warmup(top.table("warmup")) if top.has("warmup") else None,
+        warmup=_warmup(top.table("warmup")) if top.has("warmup") else None,
         cache_manifest=cache.digest_or_none("manifest") if cache is not None else None,
     )
+
+
+def _warmup(table: Table) -> Warmup:
+    from envguard.formats.warmup_lock import read_warmup  # only where a lock has one
+
+    return read_warmup(table)
 
 
 def policy_from(table: Table) -> Policy:

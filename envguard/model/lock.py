@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from envguard.model.digest import Digest
 from envguard.model.facts import Facts
 from envguard.model.policy import Policy
-from envguard.model.warmup import Warmup
+
+if TYPE_CHECKING:
+    from envguard.model.warmup import Warmup
 
 SCHEMA = 1
 """The lock's schema number; a reader refuses any other."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from envguard.errors import ObjectCorruptError, ObjectMissingError
-from envguard.formats.record import load_rows
 from envguard.model.distribution import Distribution, Row
 from envguard.model.facts import Facts
 from envguard.model.observed import Value
@@ -53,6 +52,8 @@ def _listing(entry: Distribution, store: Store) -> Mapping[tuple[str, str], Row]
     content = _content(entry, store)
     if content is None:
         return None
+    from envguard.formats.record import load_rows  # only where builds differ
+
     try:
         return load_rows(content)
     except ValueError:

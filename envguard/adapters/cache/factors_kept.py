@@ -16,7 +16,6 @@ from typing import Any
 
 from envguard import __version__
 from envguard.adapters import folders
-from envguard.adapters.cache import factors as making
 from envguard.model.cache import CacheFactors
 from envguard.model.observed import Observed, Value
 from envguard.model.target import Layout
@@ -48,18 +47,24 @@ def factors_kept(
 ) -> Observed[CacheFactors]:
     """As ``factors``. ``mark`` changes when any file of torch or triton could have; None: nothing is kept."""
     if mark is None:
-        return making.factors(layout, soabi, environ)
+        return _make(layout, soabi, environ)
     entry = _entry(layout, folder)
     made_of = _made_of(mark, soabi)
     kept = _read(entry, made_of, environ)
     if kept is not None:
         return Value(kept)
     consulted = Consulted(environ)
-    made = making.factors(layout, soabi, consulted)
+    made = _make(layout, soabi, consulted)
     if isinstance(made, Value) and not made.value.unseen and made.value.ptxas is None:
         asked = {name: environ.get(name) for name in sorted(consulted.asked)}
         _write(entry, {"made-of": made_of, "asked": asked, "factors": _plain(made.value)})
     return made
+
+
+def _make(layout: Layout, soabi: str, environ: Mapping[str, str]) -> Observed[CacheFactors]:
+    from envguard.adapters.cache import factors as making  # not where they are kept
+
+    return making.factors(layout, soabi, environ)
 
 
 def _made_of(mark: str, soabi: str) -> str:

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envguard.adapters.cache import quiet
-from envguard.adapters.cache.entry_text import LARGEST, EntryText, read_entry
 from envguard.adapters.hashing import open_file, read_file
 from envguard.model.cache import UNKNOWN_DEVICE, CacheKeys, Graph, KeySource, keys_by_device
 from envguard.model.observed import Absent, Observed, Unobserved, Value
+
+if TYPE_CHECKING:
+    from envguard.adapters.cache.entry_text import EntryText
 
 _GRAPH = re.compile(r"f[a-z2-7]{51}")
 _AUTOGRAD = re.compile(r"a[a-z2-7]{51}")
@@ -167,6 +170,8 @@ def _entry(kind: str, key: Path, seen: _Seen) -> Iterator[tuple[str, list[EntryT
 
 def _read(file: Path, seen: _Seen) -> EntryText | None:
     """None: it can't be read. One that is too large to be looked into counts as whole, its device as unknown."""
+    from envguard.adapters.cache.entry_text import LARGEST, EntryText, read_entry  # only where entries are
+
     try:
         size = file.lstat().st_size
         if size > LARGEST or seen.read + size > seen.limits.read:

@@ -283,7 +283,7 @@ class TestQuiet:
                 fired.append(1)
             return real(content, **options)
 
-        monkeypatch.setattr(reading, "read_entry", write_meanwhile)
+        monkeypatch.setattr(entry_text, "read_entry", write_meanwhile)
         seen = read_cache(cache, NOW)
         assert fired
         assert not seen.quiet
@@ -399,7 +399,7 @@ class TestText:
         assert read_entry(b"\x80\x04" + b"]" * 100_000 + b"a" * 99_999 + b".").problem is None
 
     def test_a_large_entry_is_not_read(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "LARGEST", 10)
+        monkeypatch.setattr(entry_text, "LARGEST", 10)
         keys = keys_of(cache)
         assert [entry.device for entry in keys.devices] == ["unknown"]
 
