@@ -73,6 +73,8 @@ def warm(place: Place, good: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     script = folder / "train.py"
     script.write_text(TRAIN)
     git(folder, "init", "-q", ".")
+    git(folder, "add", "train.py")
+    git(folder, "commit", "-q", "-m", "the run's code")
     made = Warm(here, good, script, Ended(0, "", ""))
     made.first = made.run("warmup", "--devices", "cpu", "--", good / "bin" / "python", script)
     yield made
