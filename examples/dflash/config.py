@@ -40,7 +40,7 @@ class Sizes:
 SIZES = {
     "tiny": Sizes(
         vocabulary=1024, width=128, heads=4, target_layers=3, taps=(0, 1, 2), drafter_layers=2,
-        length=256, batch=4, anchors=16, block=8, decay=4.0, pretraining=110, steps=50,
+        length=256, batch=4, anchors=16, block=8, decay=4.0, pretraining=90, steps=40,
     ),
     "small": Sizes(
         vocabulary=4096, width=512, heads=8, target_layers=8, taps=(1, 4, 6), drafter_layers=3,
