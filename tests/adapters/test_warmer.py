@@ -177,6 +177,25 @@ class TestSteps:
         assert seen.code == 0
         assert seen.last_lines == ("step 0", "step 1", "step 2", "cleaned up")
 
+    def test_ranks_leave_together(self, tmp_path: Path, torch: None) -> None:
+        """One that leaves early takes those down that still receive from it."""
+        script = (
+            "import torch\n"
+            "class Group:\n"
+            "    on = True\n"
+            "    is_available = is_initialized = classmethod(lambda group: group.on)\n"
+            "    barrier = staticmethod(lambda: print('barrier'))\n"
+            "    destroy_process_group = staticmethod(lambda: print('left'))\n"
+            "torch.distributed = Group\n"
+            "try:\n"
+            "    torch.optim.step()\n"
+            "finally:\n"
+            "    print('cleaned up')\n"
+        )
+        assert start(tmp_path, script, steps=1).last_lines == ("barrier", "cleaned up", "left")
+        left_itself = start(tmp_path, script + "    Group.on = False\n", steps=1)
+        assert left_itself.last_lines == ("barrier", "cleaned up")
+
     def test_without_steps_nothing_is_injected(self, tmp_path: Path, torch: None) -> None:
         seen = start(tmp_path, "import torch\nfor _ in range(9): torch.optim.step()\nprint('all')\n")
         assert seen.last_lines == ("all",)

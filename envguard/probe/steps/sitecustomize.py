@@ -4,6 +4,7 @@ This folder is put on PYTHONPATH by ``envguard warmup``. A sitecustomize of the 
 one weren't there.
 """
 
+import atexit
 import importlib.machinery
 import os
 import sys
@@ -30,7 +31,20 @@ def stepped(*_: Any) -> None:
         torch: Any = sys.modules["torch"]
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             torch.cuda.synchronize()
+        group = getattr(torch, "distributed", None)
+        if group is not None and group.is_available() and group.is_initialized():
+            group.barrier()  # a rank that leaves while another still receives takes that one down with it
+            atexit.register(leave, group)
         raise SystemExit(0)
+
+
+def leave(group: Any) -> None:
+    """At the very end, after the program's own endings: leave what it did not leave itself."""
+    try:
+        if group.is_initialized():
+            group.destroy_process_group()
+    except Exception as problem:
+        sys.stderr.write("envguard: the process group could not be left: %s\n" % problem)
 
 
 class Finder:
@@ -40,7 +54,7 @@ class Finder:
         """A spec, for the one module only."""
         if name != AWAITED:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
@@ -68,5 +82,5 @@ def chain() -> None:
 
 
 if os.environ.get("ENVGUARD_STEPS", "").isdecimal():
-    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder())
 chain()
