@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REFUSED = 125
 """Envguard's own word: the command was not started."""
-_COLUMNS = ("bin", "Scripts")
+_SCRIPTS = ("bin", "Scripts")
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -240,13 +240,13 @@ def _environment_of(file: Path) -> Path | None:
     if file.name.startswith("python"):
         return file
     above = file.parent.parent
-    if file.parent.name in _COLUMNS and ((above / "pyvenv.cfg").is_file() or (above / "conda-meta").is_dir()):
+    if file.parent.name in _SCRIPTS and ((above / "pyvenv.cfg").is_file() or (above / "conda-meta").is_dir()):
         return above
     return None
 
 
 def _folder_of(python: Path) -> str:
-    return os.path.realpath(python.parent if python.is_file() else python / _COLUMNS[0])
+    return os.path.realpath(python.parent if python.is_file() else python / _SCRIPTS[0])
 
 
 def _activated(layout: Layout, environ: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from uv import find_uv_bin
 
@@ -51,15 +53,22 @@ class Project:
         return sorted((Path(self.environ["ENVGUARD_STATE_DIR"]) / "runs").glob("*/*"))
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    folder = tmp_path / "project"
-    folder.mkdir()
+def surroundings(root: Path) -> dict[str, str]:
+    """A shell's variables, with folders of envguard's own below ``root``."""
     environ = clean_environ(
         PATH="/usr/bin:/bin",
-        **{f"ENVGUARD_{kind}_DIR": str(tmp_path / kind.lower()) for kind in ("DATA", "CACHE", "STATE")},
+        **{f"ENVGUARD_{kind}_DIR": str(root / kind.lower()) for kind in ("DATA", "CACHE", "STATE")},
     )
-    environ = {name: value for name, value in environ.items() if not name.startswith(("COV_", "LOCAL_", "SLURM_"))}
+    return {name: value for name, value in environ.items() if not name.startswith(("COV_", "LOCAL_", "SLURM_"))}
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project made and recorded once; each test gets a copy."""
+    tmp_path = tmp_path_factory.mktemp("recorded")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    environ = surroundings(tmp_path)
     uv = find_uv_bin()
     quiet = {**environ, "UV_CACHE_DIR": str(tmp_path / "uv")}
     made = wheel(tmp_path, "demo", "1.0", {"demo/__init__.py": "NAME = 'demo'\n"})
@@ -68,7 +77,14 @@ def project(tmp_path: Path) -> Project:
     whole = Project(folder, environ)
     code, _, err = whole.call("snapshot", "--name", "good", "--offline")
     assert code == 0, err
-    return whole
+    return tmp_path
+
+
+@pytest.fixture
+def project(recorded: Path, tmp_path: Path) -> Project:
+    for name in ("project", "data"):
+        shutil.copytree(recorded / name, tmp_path / name, symlinks=True)
+    return Project(tmp_path / "project", surroundings(tmp_path))
 
 
 class TestStart:
@@ -84,6 +100,9 @@ class TestStart:
         assert path.endswith("envguard/runtime/site") and arguments == "['--', '-x']"
         assert "target:" in err and f"run log: {folder}" in err
         kept = json.loads((folder / "preflight.json").read_text())
+        schemas = Path(__file__).parents[2] / "docs" / "schema"
+        jsonschema.validate(kept, json.loads((schemas / "preflight-1.json").read_text()))
+        jsonschema.validate(kept["report"], json.loads((schemas / "report-1.json").read_text()))
         assert kept["starts"] is True and kept["report"]["outcome"] == "match"
 
     def test_quiet_says_nothing(self, project: Project) -> None:
