@@ -165,7 +165,8 @@ class Run:
         by_process: dict[int, list[str]] = {}
         for thread in self.threads:
             by_process.setdefault(thread.process, []).append(thread.device)
-        return tuple(max(by_process.values(), key=len)) if by_process else ()
+        fullest: list[str] = max(by_process.values(), key=len, default=[])
+        return tuple(fullest)
 
     @property
     def budget_mib(self) -> int | None:
