@@ -149,6 +149,8 @@ def _toml(path: Path) -> dict[str, Any] | None:
         raise SettingsInvalidError(f"not TOML: {error}", where=str(path)) from None
     except RecursionError:
         raise SettingsInvalidError("not TOML: nested too deeply", where=str(path)) from None
+    except ValueError:  # int() takes no more than some thousand digits
+        raise SettingsInvalidError("not TOML: a number of too many digits", where=str(path)) from None
 
 
 def _text(path: Path) -> str | None:

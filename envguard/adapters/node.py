@@ -92,7 +92,7 @@ def _known(place: Path) -> Word | None:
         if time.time() - place.stat().st_mtime > _FRESH:
             return None
         document = json.loads(place.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     match document:
         case {"schema": 1, "starts": bool(starts), "log": str(log), "variables": dict(variables)}:

@@ -68,6 +68,8 @@ def pth_lines(folder: Path) -> Iterable[str]:
 
 def _text(file: Path) -> str:
     try:
+        if not file.is_file():  # a pipe would keep us for ever
+            return ""
         with file.open("rb") as stream:
             return stream.read(_LARGEST_PTH).decode("utf-8-sig", "surrogateescape")
     except OSError:

@@ -41,7 +41,7 @@ class TargetBook:
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, RecursionError) as problem:
             raise self._damaged(str(problem)) from None
         match document:
             case {"schema": 1, "targets": dict(targets)}:

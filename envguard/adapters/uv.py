@@ -88,7 +88,7 @@ class Uv:
         try:
             ended = process.run(self._command(arguments), environ=clean_environ(), timeout=_MINUTE)
             found = json.loads(ended.stdout)
-        except (OSError, ValueError, process.ChildTimeoutError):
+        except (OSError, ValueError, RecursionError, process.ChildTimeoutError):
             return
         for entry in found if isinstance(found, list) else ():
             path = entry.get("path") if isinstance(entry, dict) else None

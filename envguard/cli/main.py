@@ -36,6 +36,11 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return INTERRUPTED
+    except MemoryError:
+        sys.stderr.write(
+            "error[memory]: there is not enough memory for this\n  hint: raise the limit (ulimit -v)\n"
+        )
+        return EnvguardError.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED

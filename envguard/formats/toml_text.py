@@ -46,6 +46,8 @@ def parse(content: bytes) -> dict[str, Any]:
         raise TomlError(f"not TOML: {problem}", _line_in(str(problem))) from None
     except RecursionError:
         raise TomlError("nested too deeply") from None
+    except ValueError:  # int() takes no more than some thousand digits
+        raise TomlError("a number of too many digits") from None
 
 
 def _line_in(message: str) -> int | None:

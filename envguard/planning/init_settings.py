@@ -46,6 +46,8 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SettingsInvalidError(f"not TOML: {problem}", where=_WHERE) from None
     except RecursionError:
         raise SettingsInvalidError("nested too deeply", where=_WHERE) from None
+    except ValueError:  # int() takes no more than some thousand digits
+        raise SettingsInvalidError("a number of too many digits", where=_WHERE) from None
 
 
 def _appended(text: str, lock: str) -> str:

@@ -49,11 +49,14 @@ class Toy:
         self.store = self.data / "store"
         self.objects = self.store / "blobs" / "sha256"
 
-    def make(self, wheels: Iterable[tuple[str, Mapping[str, bytes | str]]] = ()) -> Toy:
+    def make(
+        self, wheels: Iterable[tuple[str, Mapping[str, bytes | str]]] = (), *, relocatable: bool = False
+    ) -> Toy:
         """Folders, an environment, ``demo`` and more wheels of ours in it."""
         self.project.mkdir(parents=True)
         self.wheels.mkdir()
-        self.uv("venv", "-q", "--python", sys.executable, self.environment)
+        more = ["--relocatable"] if relocatable else []
+        self.uv("venv", "-q", "--python", sys.executable, *more, self.environment)
         files: dict[str, bytes | str] = {f"demo/part{number}.py": f"VALUE = {number}\n" for number in range(4)}
         script: dict[str, bytes | str] = {"demo-1.0.data/scripts/run-demo": "#!python\nprint(1)\n"}
         made = [builders.wheel(self.wheels, "demo", "1.0", {"demo/__init__.py": "A = 1\n", **files, **script})]

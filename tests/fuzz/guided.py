@@ -16,7 +16,7 @@ from pathlib import Path
 
 def one(name: str, seconds: int) -> None:
     """In a process of its own: libFuzzer never comes back."""
-    import atheris  # type: ignore[import-not-found,unused-ignore]
+    import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     with atheris.instrument_imports(include=["envguard", "json", "tomllib", "packaging"]):
         from tests.fuzz.parsers import PARSERS

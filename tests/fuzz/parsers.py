@@ -139,7 +139,9 @@ def _launcher(content: bytes) -> object:
 
 
 def _manifest(content: bytes) -> object:
-    return cache_files.check(cache_manifest.load(content))
+    files = cache_manifest.load(content)
+    cache_files.check(files)
+    return files
 
 
 def _group(content: bytes) -> object:

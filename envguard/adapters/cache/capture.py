@@ -47,7 +47,7 @@ def content(file: FoundFile) -> bytes | None:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode) or _stamp(before) != file.stamp:
                 return None
-            whole = stream.read(cache_files.LARGEST + 1)
+            whole = stream.read(before.st_size + 1)  # a buffer of what is asked for is made at once
             return whole if _stamp(os.fstat(handle)) == file.stamp and len(whole) == before.st_size else None
     except OSError:
         return None

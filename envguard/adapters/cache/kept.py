@@ -100,7 +100,7 @@ def _read(entry: Path, marks: str) -> str | None:
     try:
         with entry.open("rb") as stream:
             document = json.loads(stream.read(_LARGEST_ENTRY))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or document.get("marks") != marks:
         return None
