@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from contextlib import AbstractContextManager
+from typing import Any
 
-try:
-    from envguard.runtime import guard
-except ImportError:
-    guard = None  # type: ignore[assignment]
+guard: Any = None
+with contextlib.suppress(ImportError):
+    guard = importlib.import_module("envguard.runtime.guard")
 
 
 def install() -> None:
@@ -19,7 +20,8 @@ def install() -> None:
 
 def first_step(device: str) -> AbstractContextManager[object]:
     """Around a thread's first forward and backward; what it needs is had before."""
-    return contextlib.nullcontext() if guard is None else guard.first_step(device)
+    block: AbstractContextManager[object] = contextlib.nullcontext() if guard is None else guard.first_step(device)
+    return block
 
 
 def warm() -> None:

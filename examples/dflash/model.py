@@ -44,11 +44,12 @@ class Layer(nn.Module):
         query = rotated(self.query_norm(query.float()), places[:, -query.shape[2] :])
         attended = attention(query, rotated(self.key_norm(key.float()), places), value, mask)
         states = states + self.out(attended.transpose(1, 2).flatten(2))
-        return states + self.network(self.between(states))
+        after: Tensor = states + self.network(self.between(states))
+        return after
 
     def _split(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
         """[batch, n, width] → [batch, head, n, size]."""
-        return [one.unflatten(-1, (self.heads, self.size)).transpose(1, 2) for one in tensors]
+        return [one.view(*one.shape[:2], self.heads, self.size).transpose(1, 2) for one in tensors]
 
 
 class Target(nn.Module):

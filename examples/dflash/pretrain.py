@@ -27,7 +27,7 @@ def pretrained(sizes: Sizes, text: Text, device: str) -> dict[str, Tensor]:
             logits = target.head(states[:, :-1]).float()
         error = cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
-        error.backward()
+        torch.autograd.backward(error)
         optimizer.step()
         if number % 50 == 0 or number == sizes.pretraining - 1:
             sys.stdout.write(f"target: step {number}, loss {float(error.detach()):.3f}\n")

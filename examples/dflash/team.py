@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 
 import guarding
 import workers
@@ -82,18 +85,16 @@ def _process(role: Role, work: workers.Work, done: threading.Event) -> None:
     done.wait()  # tensors that were sent are read from this process until then
 
 
-def _told(
-    results: queue.Queue[workers.Outcome], started: list[multiprocessing.process.BaseProcess]
-) -> workers.Outcome:
+def _told(results: workers.Box, started: Sequence[BaseProcess]) -> workers.Outcome:
     while True:
-        try:
-            return results.get(timeout=1.0)
-        except queue.Empty:
-            dead = [process for process in started if process.exitcode not in (None, 0)]
-            if dead:
-                for process in started:
-                    process.terminate()
-                raise RuntimeError(f"{dead[0].name} ended with {dead[0].exitcode}") from None
+        with contextlib.suppress(queue.Empty):
+            outcome: workers.Outcome = results.get(timeout=1.0)
+            return outcome
+        dead = [process for process in started if process.exitcode not in (None, 0)]
+        if dead:
+            for process in started:
+                process.terminate()
+            raise RuntimeError(f"{dead[0].name} ended with {dead[0].exitcode}")
 
 
 def _alone(role: Role, visible: str | None) -> tuple[Role, str | None]:

@@ -97,7 +97,7 @@ def _accepted(
     target = Target(sizes)
     target.load_state_dict(weights)
     target = target.to(device)
-    prompts = held_out.tokens[:8, : sizes.length // 2].to(device)
+    prompts = held_out.tokens[:8, : sizes.length - 5 * sizes.block].to(device)
     accepted = {"untrained": measure(target, Drafter(sizes).to(device), prompts, sizes)}
     for outcome in outcomes:
         if outcome.weights:

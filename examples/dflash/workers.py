@@ -177,7 +177,7 @@ def _draft(role: Role, work: Work, outcome: Outcome) -> None:
             states = drafter(batch.features, tokens, documents, anchors, target.embedding, attention)
             logits = target.head(states[:, :, 1:])
         error = loss.blockwise(logits, wanted, loss.weights(same, sizes.decay))
-        error.backward()
+        torch.autograd.backward(error)
         return error.detach()
 
     for number in _timed(range(sizes.steps), sizes, outcome):

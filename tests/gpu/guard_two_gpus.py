@@ -204,7 +204,8 @@ def snapshot(session: Session) -> dict[str, Any]:
     note = (
         f"{session.arguments.config} on {len(session.devices)} × {_hardware(session)}; every figure is of that run"
     )
-    words: list[str | Path] = ["snapshot", "-o", session.out / "good-5t3d.toml", "--python", sys.executable]
+    lock = session.out / "good-5t3d.toml"
+    words: list[str | Path] = ["snapshot", "-o", lock, "--python", sys.executable]
     words += [
         "--cache",
         session.work / "cache-example",
@@ -214,7 +215,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         note,
     ]
     ended = session.envguard(*words, "--offline", "--no-archive", deadline=180)
-    checked = session.envguard("verify", session.out / "good-5t3d.toml", "--python", sys.executable, deadline=120)
+    checked = session.envguard("verify", lock, "--python", sys.executable, deadline=120, cache="cache-example")
     return {"code": ended.code, "seconds": ended.seconds, "said": (ended.out + ended.err)[-2000:],
             "verify": {"code": checked.code, "said": checked.out[-2000:]}}  # fmt: skip
 
@@ -226,7 +227,9 @@ def run(session: Session) -> dict[str, Any]:
     words += ["--log", logs, "--", sys.executable, TRAIN, "--config", session.arguments.config]
     words += ["--devices", session.indexes, "--deadline", "200", *session.arguments.train.split()]
     ended = session.envguard(*words, deadline=240)
-    held = session.envguard("verify", lock, "--python", sys.executable, "--run", logs, deadline=120)
+    held = session.envguard(
+        "verify", lock, "--python", sys.executable, "--run", logs, deadline=120, cache="cache-example"
+    )
     return {
         "code": ended.code, "seconds": ended.seconds, "lines": ended.out.splitlines(), "said": ended.err[-3000:],
         "verify": {"code": held.code, "said": held.out[-2000:]},
