@@ -71,7 +71,14 @@ def held(lock: Path, wait: float, what: str) -> Iterator[None]:
     """Hold a lock file. InUseError after ``wait`` seconds. A file system without locks is used without."""
     from filelock import FileLock, Timeout
 
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InstallFailedError(
+            f"no folder for environments can be made: {problem.strerror}",
+            where=str(lock.parent),
+            hint="name a folder of your own in ENVGUARD_DATA_DIR",
+        ) from None
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(FileLock(lock, timeout=wait))

@@ -54,11 +54,10 @@ def _made(folder: Path, command: str) -> Toy:
     toy = Toy(folder).make().graphs()
     if command != "snapshot":
         toy.snapshot("--archive")
+    if command in ("gc", "load"):
         toy.run("cache", "save", toy.lock)
     if command == "gc":
-        shutil.copy(toy.lock, toy.root / "kept.toml")
         for number in range(3):
-            (toy.root / f"garbage{number}").write_text(f"garbage {number}")
             _put(toy, f"garbage {number}".encode())
     return toy
 
@@ -83,16 +82,15 @@ class Scene:
     def __init__(self, folder: Path, command: str) -> None:
         self.command = COMMANDS[command]
         self.folder = folder
-        self.template = _made(folder / "template", command)
-        if command == "save":
-            shutil.rmtree(self.template.objects)
-        self.place = folder / "place"
+        self.place, self.template = folder / "place", folder / "template"
+        _made(self.place, command)
+        shutil.copytree(self.place, self.template, symlinks=True)
 
     def fresh(self) -> Toy:
         """In one place always, since scripts hold their paths."""
         if self.place.exists():
             shutil.rmtree(self.place)
-        shutil.copytree(self.template.root, self.place, symlinks=True)
+        shutil.copytree(self.template, self.place, symlinks=True)
         return Toy(self.place)
 
     def made(self, calls: str = CALLS) -> int:
@@ -134,7 +132,7 @@ def check(scene: Scene, toy: Toy) -> None:
 
 def _killed(scene: Scene, step: int) -> None:
     total = scene.made()
-    assert total > 10
+    assert total >= 8
     fired = 0
     for number in range(1, total + 1, step):
         toy, ended, hit = scene.hurt("signal=SIGKILL", number)
