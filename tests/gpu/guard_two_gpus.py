@@ -1,7 +1,8 @@
 """What the guard is for, shown on GPUs: python tests/gpu/guard_two_gpus.py --out FOLDER [--devices 2].
 
 Each part is a child with a deadline; one that fails is recorded and the next goes on. Plain lines on stdout, and
-FOLDER/guard.json. It needs this checkout alone: envguard is taken from it, by PYTHONPATH.
+FOLDER/guard.json. envguard is taken from this checkout; what it needs that this Python lacks, from ``--deps``, by
+a search path of its own, so that nothing of it is recorded.
 Parts (``--parts``): race, soft, deadlock, doctor, rehearse, example, snapshot, run; and processes, warmup.
 """
 
@@ -72,7 +73,7 @@ class Session:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENVGUARD_")}
         whole = {
             **kept,
-            "PYTHONPATH": os.pathsep.join([str(SITE), str(ROOT)]),
+            "PYTHONPATH": str(SITE),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TORCHINDUCTOR_CACHE_DIR": str(self.work / cache),
             "TRITON_CACHE_DIR": str(self.work / cache / "triton"),
@@ -111,9 +112,10 @@ class Session:
     def envguard(self, *words: str | Path, deadline: float = 300, cache: str = "unused") -> Ended:
         """A command of envguard."""
         environ = self.environ(cache, "on")
-        environ["PYTHONPATH"] = str(ROOT)
-        del environ["ENVGUARD_GUARD"]
-        return self.child(["-m", "envguard", *words], environ, deadline)
+        del environ["PYTHONPATH"], environ["ENVGUARD_GUARD"]
+        path = [str(ROOT), *([str(self.arguments.deps.resolve())] if self.arguments.deps else [])]
+        start = f"import sys; sys.path[:0] = {path!r}; from envguard.cli.main import entry; entry()"
+        return self.child(["-c", start, *words], environ, deadline)
 
 
 def race(session: Session, guard: str, number: int, mode: str = "") -> dict[str, Any]:
@@ -393,6 +395,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--devices", type=int, default=2, help="how many; 0: the CPU, to try the script")
+    parser.add_argument("--deps", type=Path, help="folder of what envguard needs (pip install --target)")
     parser.add_argument("--parts", default=",".join(USUAL))
     parser.add_argument("--runs", type=int, default=5, help="of the race, off and on")
     parser.add_argument("--hang", type=int, default=45, help="seconds after which first steps count as hung")
