@@ -5,7 +5,7 @@
 envguard is run from the checkout (PYTHONPATH is set to it), with the interpreter that runs this script, which must
 have torch and envguard's dependencies. ``OUT/results.json`` holds every row; ``OUT/fixtures`` small texts of entries
 (the opcodes' text arguments; nothing is ever unpickled) for tests without a GPU. A step that fails is told and left.
-``FAKE=1``: without GPUs, on the CPU, for trying out the script itself.
+``FAKE=1``: without GPUs, on the CPU, for trying out the script itself. ``ONLY=REGEX``: steps of such names alone.
 """
 
 # ruff: noqa: E501, T201
@@ -30,6 +30,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FAKE = os.environ.get("FAKE") == "1"
+ONLY = os.environ.get("ONLY", "")
 DEVICES = ("cpu",) if FAKE else ("cuda:0", "cuda:1")
 DEADLINE = 1500.0 if FAKE else 340.0
 """Seconds for all of it: a step that would begin later is left out."""
@@ -112,6 +113,8 @@ class Trial:
 
     def step(self, name: str, do: Callable[[], Any], *, always: bool = False) -> Any:
         """One step; what it raises is kept, and the next goes on."""
+        if ONLY and not re.search(ONLY, name):
+            return None
         spent = time.monotonic() - self.began
         if spent > DEADLINE and not always:
             self.results["steps"][name] = {"left": f"no time ({spent:.0f} s spent)"}
