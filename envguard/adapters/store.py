@@ -134,6 +134,8 @@ class DirectoryStore:
         self._folder.prepare()
         there, away = self.path(digest), self._folder.temporary / f"{digest.hex}.{secrets.token_hex(4)}"
         try:
+            if there.lstat().st_mtime > kept:  # not even for an instant is it away
+                return False
             there.rename(away)
             if away.lstat().st_mtime > kept:
                 away.rename(there)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -15,6 +16,9 @@ from envguard.errors import StoreError
 _IMAGE_LAYOUT = (1, 0, 0)
 _LAYOUT = 1
 _STALE_SECONDS = 24 * 3600
+_MOVED = re.compile(r"([0-9a-f]{64})\.[0-9a-f]{8}")
+"""An object that a collector moved away, to look at it once more."""
+_MOVED_SECONDS = 60
 _OURS = frozenset({"oci-layout", "index.json", "blobs", "tmp", "set-aside"})
 
 
@@ -120,12 +124,20 @@ class StoreFolder:
             )
 
     def _sweep(self) -> None:
-        """Remove temporary files that killed processes left, once nobody can still be writing them."""
+        """Remove what killed processes left, once nobody can still be at it; what a collector held goes back."""
         with contextlib.suppress(OSError):
             for path in self.temporary.iterdir():
                 with contextlib.suppress(OSError):
-                    if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
-                        path.unlink()
+                    self._sweep_one(path)
+
+    def _sweep_one(self, path: Path) -> None:
+        status, moved = path.lstat(), _MOVED.fullmatch(path.name)
+        if moved is not None and time.time() - status.st_ctime > _MOVED_SECONDS:
+            # A collector was killed before it looked whether somebody had put the object again.
+            there = self.objects / moved[1]
+            path.unlink() if there.exists() else path.rename(there)
+        elif moved is None and time.time() - status.st_mtime > _STALE_SECONDS:
+            path.unlink()
 
     def _versions(self, text: bytes) -> tuple[tuple[int, ...], int]:
         try:

@@ -79,6 +79,32 @@ def test_a_collector_beside_writers(tmp_path: Path) -> None:
     assert all(store.read(store.put(content)) == content for content in contents)
 
 
+def test_a_collector_that_was_killed_while_it_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object that it held is there again at the next use, and nothing of it is left in tmp."""
+    store = DirectoryStore(tmp_path / "store")
+    digest = store.put(b"content")
+    os.utime(store.path(digest), (1000, 1000))
+    kept = store.kept(digest)
+    pid = forked(lambda: _killed_at_unlink(tmp_path / "store", digest, kept))
+    assert ended(pid) == -signal.SIGKILL
+    (away,) = (tmp_path / "store" / "tmp").iterdir()
+    assert away.name.startswith(digest.hex)
+    young = DirectoryStore(tmp_path / "store")
+    young.put(b"other")
+    assert not young.has(digest), "a collector may still be at it"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 120)
+    again = DirectoryStore(tmp_path / "store")
+    again.put(b"other")
+    assert again.read(digest) == b"content"
+    assert list((tmp_path / "store" / "tmp").iterdir()) == []
+
+
+def _killed_at_unlink(root: Path, digest: Digest, kept: float) -> None:
+    Path.unlink = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    DirectoryStore(root).remove_unrenewed(digest, kept)
+
+
 def test_snapshot_restore_and_gc_beside_each_other(tmp_path: Path) -> None:
     toy = Toy(tmp_path / "toy").make().graphs()
     toy.snapshot("--archive")

@@ -101,7 +101,7 @@ class Toy:
         *arguments: str | Path,
         code: int | Sequence[int] | None = 0,
         under: Sequence[str] = (),
-        before: Callable[[], None] | None = None,
+        before: Callable[[], object] | None = None,
         timeout: float = 120,
     ) -> Ended:
         """One command; ``under``: a program that starts it; ``code`` None allows any end."""

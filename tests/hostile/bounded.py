@@ -60,4 +60,4 @@ def bounded(toy: Toy, *arguments: str | Path) -> Bounded:
         for stream in (out, err):
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
-    return Bounded(child.returncode, *texts, used.ru_maxrss, used.ru_utime + used.ru_stime)
+    return Bounded(child.returncode, texts[0], texts[1], used.ru_maxrss, used.ru_utime + used.ru_stime)

@@ -89,7 +89,7 @@ def _swap(path: Path, make: Callable[[Path], object]) -> None:
     make(path)
 
 
-SWAPS: dict[str, Callable[[Toy], None]] = {
+SWAPS: dict[str, Callable[[Toy], object]] = {
     "RECORD is a pipe": lambda toy: _swap(_info(toy) / "RECORD", os.mkfifo),
     "RECORD is a folder": lambda toy: _swap(_info(toy) / "RECORD", Path.mkdir),
     "RECORD is a link out": lambda toy: _swap(
