@@ -52,7 +52,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """The main job on a real torch environment, from a fresh installation of the tool."""
-    _run(session, "pytest", *(session.posargs or ["-m", "torch"]))
+    _run(session, "pytest", *(session.posargs or ["-m", "torch and not nightly", "--durations", "15"]))
 
 
 @nox.session

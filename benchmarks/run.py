@@ -139,7 +139,8 @@ def _measure(pair: Pair, runs: int) -> None:
     ratio = statistics.median(ratios)
     met = "met" if ratio <= pair.goal else "NOT met"
     print(
-        f"{pair.name:<28}{pair.peer_name:<34}{ours:>8.3f}{peer:>8.3f}{ratio:>7.2f}{spread:>14}  ≤{pair.goal:g} {met}",
+        f"{pair.name:<28}{pair.peer_name:<34}{ours:>8.3f}{peer:>8.3f}{ratio:>7.2f}{spread:>14}",
+        f" ≤{pair.goal:g} {met}",
         flush=True,
     )
 

@@ -150,7 +150,7 @@ class MissingExtraError(EnvguardError):
 
 
 class CacheUnsafeError(EnvguardError):
-    """A compile cache, or the place for one, is not the user's alone: loading it would run somebody else's code."""
+    """A compile cache, or its place, is not the user's alone: loading it would run somebody else's code."""
 
     slug = "cache-unsafe"
 

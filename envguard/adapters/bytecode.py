@@ -63,10 +63,10 @@ def _sources(environment: Path) -> list[str]:
 
 
 def _whole_seconds(sources: Sequence[str]) -> None:
-    """Layers of container images keep times rounded to a second: bytecode of a source from :15.7 would be stale."""
+    """Layers of images keep times rounded to a second: bytecode of a source from :15.7 would be stale."""
     try:
         for path in sources:
-            seen = os.stat(path, follow_symlinks=False)
+            seen = os.lstat(path)
             whole = seen.st_mtime_ns // 10**9 * 10**9
             os.utime(path, ns=(seen.st_atime_ns, whole), follow_symlinks=False)
     except OSError as problem:

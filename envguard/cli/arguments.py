@@ -49,7 +49,9 @@ def add_baseline(parser: argparse.ArgumentParser, *, write: bool) -> None:
     )
     if not write:
         return
-    parser.add_argument("--write-baseline", type=Path, metavar="FILE", help="accept today's drifts, into this file")
+    parser.add_argument(
+        "--write-baseline", type=Path, metavar="FILE", help="accept today's drifts, into this file"
+    )
     parser.add_argument("--by", metavar="NAME", help="with --write-baseline: who accepts")
     parser.add_argument("--reason", metavar="TEXT", help="with --write-baseline: why")
     parser.add_argument("--until", type=_day, metavar="DATE", help="with --write-baseline: last day (2027-01-31)")

@@ -90,7 +90,9 @@ def document_of(lock: Lock) -> Document:
 
 def lock_id(lock: Lock) -> str:
     """Hex digest of the canonical facts: without created, notes, evidence, policy and what is no criterion."""
-    facts = replace(lock.facts, **dict.fromkeys(_OF_CACHE, NOT_RECORDED))  # also where they are told to be absent
+    # also where they are told to be absent
+    without: dict[str, Any] = dict.fromkeys(_OF_CACHE, NOT_RECORDED)
+    facts = replace(lock.facts, **without)
     whole = document_of(replace(lock, facts=facts))
     document = {key: value for key, value in whole.items() if key not in _NOT_IDENTITY}
     document["distribution"] = [_identity(entry) for entry in document.get("distribution", [])]

@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from uv import find_uv_bin
@@ -50,7 +51,7 @@ class Place:
         python = (into or self.environment) / "bin" / "python"
         self.uv("pip", "install", "-q", "--no-deps", "--python", python, *wheels)
 
-    def wheel(self, name: str = "demo", files: dict[str, bytes | str] | None = None, **rest: object) -> Path:
+    def wheel(self, name: str = "demo", files: Mapping[str, Any] | None = None, **rest: object) -> Path:
         return wheel(self.made, name, "1.0", files or {f"{name}/__init__.py": "A = 1\n"}, **rest)  # type: ignore[arg-type]
 
     @property
@@ -282,7 +283,7 @@ class TestShared:
         (place.site / "demo" / "__init__.py").write_text("edited")
         asked: list[str] = []
         with pytest.raises(NotRebuildableError):
-            place.rebuild(elsewhere=lambda path, digest: asked.append(path))  # type: ignore[func-returns-value]
+            place.rebuild(elsewhere=lambda path, digest: asked.append(path))
         assert asked == []
 
 
@@ -325,5 +326,5 @@ class TestNoWheel:
     ],
 )
 def test_the_name_comes_from_its_tags(place: Place, options: dict[str, str], expected: str) -> None:
-    place.install(place.wheel(**options))
+    place.install(place.wheel(**options))  # type: ignore[arg-type]
     assert place.rebuild()[0].filename == expected

@@ -236,7 +236,15 @@ def test_an_edit_through_a_hardlink_reaches_the_next_environment_but_no_restored
     wheel(tmp_path / "wheels", "victim", "1.0", {"victim.py": "x = 1\n"})
     own = clean_environ(UV_CACHE_DIR=str(tmp_path / "cache"))
     environments = [tmp_path / "a", tmp_path / "b"]
-    uv_install = ["pip", "install", "-q", "--no-index", "--find-links", tmp_path / "wheels", "victim"]
+    uv_install: list[str | Path] = [
+        "pip",
+        "install",
+        "-q",
+        "--no-index",
+        "--find-links",
+        tmp_path / "wheels",
+        "victim",
+    ]
     shell(UV, "venv", "-q", "-p", sys.executable, environments[0], environ=own)
     shell(UV, *uv_install, "-p", environments[0], environ=own)
     here = Place(tmp_path, place.tool, {**place.environ, **own})

@@ -8,7 +8,7 @@ have torch and envguard's dependencies. ``OUT/results.json`` holds every row; ``
 ``FAKE=1``: without GPUs, on the CPU, for trying out the script itself. ``ONLY=REGEX``: steps of such names alone.
 """
 
-# ruff: noqa: E501, T201
+# ruff: noqa: T201
 
 from __future__ import annotations
 
