@@ -24,10 +24,10 @@ def settings(folder: Path) -> tuple[Path, Settings]:
             content = file.read_bytes()
         except OSError:
             continue
-        if b"tool.envguard" not in content:
+        if b"envguard" not in content or not (b"tool.envguard" in content or b"[tool]" in content):
             continue
         try:
-            return place, read_settings(content)
+            found = read_settings(content)
         except toml_text.TomlError as problem:
             raise SettingsInvalidError(
                 str(problem), where=f"{file}:{problem.line}" if problem.line else str(file)
@@ -37,6 +37,8 @@ def settings(folder: Path) -> tuple[Path, Settings]:
             raise SettingsInvalidError(
                 problem.problem, where=f"{file}{f':{line}' if line else ''} {problem.path}"
             ) from None
+        if found != Settings() or b"tool.envguard" in content:
+            return place, found
     return folder, Settings()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,24 @@ from envguard.cli.command import Command
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 BROKEN = "networkx/__init__.py"
 """A file of a distribution that torch brings along."""
+LOCK = "lockfiles/good.toml"
+TRAIN = """\
+import torch
+from torch._dynamo.utils import counters
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 1))
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    loss = compiled(torch.randn(32, 64)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+seen = counters["aot_autograd"]
+print(f"loss {loss:.3f}; graphs: {seen['autograd_cache_hit']} loaded, {seen['autograd_cache_miss']} compiled")
+"""
+"""A training of a few lines, as a user has one: nothing in it knows of envguard."""
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -42,23 +61,33 @@ def _play(folder: Path, version: str | None) -> int:
     if folder.exists() and any(folder.iterdir()):
         raise UsageError("the folder for the demo is not empty", where=str(folder), hint="name a new one")
     (folder / "project").mkdir(parents=True)
+    (folder / "project" / "train.py").write_text(TRAIN)
     stage = Stage(folder)
     stage.tell("1. A torch environment, as a project has one")
     stage.make_environment(version)
     stage.tell("2. The run is good: record it")
     stage.envguard(["snapshot", "--name", "good", "--note", "the demo's good run"], 0)
     stage.envguard(["verify"], 0)
-    stage.tell("3. Something happens: torch is swapped for another build of the same version, one file is edited")
+    compiles = shutil.which("g++") is not None
+    if compiles:
+        stage.tell("3. Fill its compile cache, prove that a second start compiles nothing, keep the cache")
+        stage.envguard(["warmup", LOCK, "--devices", "cpu", "--", "python", "train.py"], 0)
+        stage.envguard(["cache", "save", LOCK], 0)
+    else:
+        stage.tell("3. (There is no g++ here, so nothing is compiled: the compile cache is left out.)")
+    stage.tell("4. Something happens: torch is swapped for another build of the same version, a file is edited")
     stage.swap_torch()
     stage.edit(BROKEN)
-    stage.tell("4. What differs?")
+    if compiles:
+        stage.lose_cache()
+    stage.tell("5. What differs?")
     stage.envguard(["verify"], 1)
-    stage.tell("5. Build the recorded environment again, and hold it against the lock, every file of it")
-    stage.envguard(["restore", "lockfiles/good.toml", "--target", ".venv"], 0)
+    stage.tell("6. Build the recorded environment again, cache and all, and hold every file against the lock")
+    stage.envguard(["restore", LOCK, "--target", ".venv", *(["--trust-cache"] if compiles else [])], 0)
     stage.envguard(["verify", "--full"], 0)
-    stage.python(
-        ["-c", "import torch; print('torch', torch.__version__, 'adds up to', int(torch.ones(40).sum()) + 2)"]
-    )
+    if compiles:
+        stage.tell("7. Start the run again, under the guard")
+        stage.envguard(["run", LOCK, "--", "python", "train.py"], 0)
     stage.tell("Done: the environment is the recorded one again.")
     return 0
 
@@ -73,6 +102,8 @@ class Stage:
             **os.environ,
             "ENVGUARD_DATA_DIR": str(folder / "envguard-data"),
             "ENVGUARD_CACHE_DIR": str(folder / "envguard-cache"),
+            "ENVGUARD_STATE_DIR": str(folder / "envguard-state"),
+            "PYTHONWARNINGS": "ignore",
             "UV_LINK_MODE": "copy",  # or the edited file would be edited in uv's cache as well
         }
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"):
@@ -98,10 +129,6 @@ class Stage:
         """Run envguard as a user would."""
         self.show([sys.executable, "-m", "envguard", *arguments], expected, ["envguard", *arguments])
 
-    def python(self, arguments: Sequence[str]) -> None:
-        """Run the environment's Python."""
-        self.show([self.interpreter, *arguments], 0, [".venv/bin/python", *arguments])
-
     def swap_torch(self) -> None:
         """Install a wheel of the same name and version, built from another commit."""
         from envguard.adapters.rebuilt import another_build
@@ -113,6 +140,12 @@ class Stage:
             0,
             ["uv", "pip", "install", "--reinstall", wheel.name],
         )
+
+    def lose_cache(self) -> None:
+        """Remove the compile cache, as somebody who cleans up does."""
+        caches = Path(self.environ["ENVGUARD_DATA_DIR"]) / "caches"
+        shutil.rmtree(caches)
+        print(f"(the compile cache, {caches}, removed)", flush=True)  # noqa: T201
 
     def edit(self, path: str) -> None:
         """Change one byte of a file; size and modification time stay as they were."""

@@ -55,6 +55,16 @@ def test_the_nearest_project_upwards_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ['[tool]\nenvguard = {lock = "x.toml"}', '[tool]\nenvguard.lock = "x.toml"', '[tool.envguard]\nlock = "x.toml"'],
+    ids=["inline table", "dotted key", "table"],
+)
+def test_every_spelling_counts(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert project.settings(tmp_path)[1].lock == "x.toml"
+
+
+@pytest.mark.parametrize(
     ("content", "where"),
     [
         (b"[tool.envguard]\nlock = 3\n", "pyproject.toml:2 tool.envguard.lock"),
