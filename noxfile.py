@@ -37,7 +37,16 @@ def layers(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests but those on a real torch environment."""
-    chosen = session.posargs or [
+    chosen = session.posargs or ["-n", "2", "-m", "not torch and not nightly", "--durations", "25"]
+    _run(session, "pytest", *chosen)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """What the tests reach, branches too."""
+    _run(
+        session,
+        "pytest",
         "-n",
         "2",
         "-m",
@@ -45,8 +54,7 @@ def tests(session: nox.Session) -> None:
         "--cov",
         "--cov-report",
         "term:skip-covered",
-    ]
-    _run(session, "pytest", *chosen)
+    )
 
 
 @nox.session
