@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -375,6 +376,27 @@ def started(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Started]
             future.cancel()
 
 
+OFTEN = frozenset(
+    {
+        "other environment path",
+        "OMP_NUM_THREADS",
+        "max autotune",
+        "cache key tag",
+        "comment in a file of torch",
+        "half a cache",
+        "a truncated entry",
+        "no cache",
+        "sequence length",
+        "the model's code",
+    }
+)
+"""Rows of every run; the whole table is the nightly one's: ``pytest -m "torch" tests/e2e/test_cache_prediction.py``."""
+
+
+def _often(rows: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.nightly]) for name in rows]
+
+
 def _is_row(item: pytest.Item) -> bool:
     return item.fspath == __file__ and "name" in getattr(getattr(item, "callspec", None), "params", {})
 
@@ -401,7 +423,7 @@ def test_the_workload_leaves_three_keys_of_the_cpu(ground: Ground) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", _often(ROWS))
 def test_prediction_is_outcome(started: Started, name: str) -> None:
     expected, named = ROWS[name][1:]
     outcome = started[name].result()
@@ -415,7 +437,7 @@ def test_prediction_is_outcome(started: Started, name: str) -> None:
     assert (named or "") in str(why or "")
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", _often(WORKLOADS))
 def test_what_the_workload_decides_is_explained_after_the_run(ground: Ground, started: Started, name: str) -> None:
     """Not visible from outside before (nothing differs, all keys are there), and named by the trace afterwards."""
     outcome = started[name].result()

@@ -94,6 +94,7 @@ def test_drafters_learn_in_threads_under_the_guard_and_a_second_start_compiles_n
     assert again.log["totals"]["graph_misses"] == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_drafters_learn_in_processes(real: Programs) -> None:
@@ -104,6 +105,7 @@ def test_drafters_learn_in_processes(real: Programs) -> None:
     assert {row["thread"] for log in real.logs() for row in log["throughput"]} == {"MainThread"}
 
 
+@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_without_the_guard_there_is_no_log(real: Programs) -> None:

@@ -56,7 +56,11 @@ def test_the_nearest_project_upwards_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['[tool]\nenvguard = {lock = "x.toml"}', '[tool]\nenvguard.lock = "x.toml"', '[tool.envguard]\nlock = "x.toml"'],
+    [
+        '[tool]\nenvguard = {lock = "x.toml"}',
+        '[tool]\nenvguard.lock = "x.toml"',
+        '[tool.envguard]\nlock = "x.toml"',
+    ],
     ids=["inline table", "dotted key", "table"],
 )
 def test_every_spelling_counts(tmp_path: Path, text: str) -> None:

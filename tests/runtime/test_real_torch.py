@@ -23,7 +23,9 @@ def seen(ended: Ended) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("run", [1, 2, 3])
+@pytest.mark.parametrize(
+    "run", [1, pytest.param(2, marks=pytest.mark.nightly), pytest.param(3, marks=pytest.mark.nightly)]
+)
 class TestRace:
     def test_without_the_guard_an_innocent_thread_fails(self, real: Programs, run: int) -> None:
         answer = seen(real.run(RACE, ENVGUARD_GUARD="off"))
