@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import resource
+import json
 import subprocess
+import sys
 import tempfile
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,30 +33,36 @@ class Bounded:
         return self.out + self.err
 
 
+_MEASURE = """
+import json, os, resource, subprocess, sys
+seconds, addresses, answer, *command = sys.argv[1:]
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+    resource.setrlimit(resource.RLIMIT_AS, (int(addresses), int(addresses)))
+
+child = subprocess.Popen(command, preexec_fn=limit)
+_, status, used = os.wait4(child.pid, 0)
+with open(answer, "w") as stream:
+    json.dump([os.waitstatus_to_exitcode(status), used.ru_maxrss, used.ru_utime + used.ru_stime], stream)
+"""
+"""Between the tests and the command: a child's peak counts what its parent had in memory when it was forked."""
+
+
 def bounded(toy: Toy, *arguments: str | Path) -> Bounded:
     """Run a command; it is killed where it passes a limit (the code is then negative)."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        measured = [sys.executable, "-I", "-S", "-c", _MEASURE, str(CPU_SECONDS), str(ADDRESSES), str(answer)]
+        ended = subprocess.run(
+            [*measured, *COMMAND, *map(str, arguments)],
             cwd=toy.project,
             env=toy.environ,
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            preexec_fn=limit,
+            capture_output=True,
+            timeout=HANGS,
+            check=True,
         )
-        timer = threading.Timer(HANGS, child.kill)
-        timer.start()
-        _, status, used = os.wait4(child.pid, 0)
-        timer.cancel()
-        child.returncode = os.waitstatus_to_exitcode(status)
-        texts = []
-        for stream in (out, err):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
-    return Bounded(child.returncode, texts[0], texts[1], used.ru_maxrss, used.ru_utime + used.ru_stime)
+        code, peak, processor = json.loads(answer.read_text())
+    out, err = (stream.decode("utf-8", "replace") for stream in (ended.stdout, ended.stderr))
+    return Bounded(code, out, err, peak, processor)
