@@ -133,9 +133,19 @@ def prober(
         working_folder=around.folder,
         live=live,
         cache=cache,
-        own=own_cache(lock) if lock is not None else None,
+        own=own_cache(lock) if lock is not None and _has_cache(lock) else None,
         texts=texts,
     )
+
+
+def _has_cache(lock: Lock) -> bool:
+    """Whether any cache was made for a lock of that name: telling which one costs an import of all writers."""
+    from envguard.adapters import folders
+
+    try:
+        return any(name.startswith(f"{lock.name}-") for name in os.listdir(folders.data() / "caches"))  # noqa: PTH208
+    except OSError:
+        return False
 
 
 def own_cache(lock: Lock) -> CachePlace | None:
