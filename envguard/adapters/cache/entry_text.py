@@ -7,7 +7,6 @@ so a hostile entry can waste a bounded time, and nothing else.
 from __future__ import annotations
 
 import io
-import pickletools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -63,6 +62,8 @@ class _TooLongError(Exception):
 
 
 def _opcodes(content: bytes) -> Iterator[tuple[str, object]]:
+    import pickletools  # only where an entry is read as text
+
     for number, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(content))):
         if number >= MOST_OPCODES:
             raise _TooLongError
