@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envguard.adapters.site import Installed, read_listing
-from envguard.formats.record import Key, load_rows
 from envguard.model.distribution import Row
 from envguard.model.facts import SharedPath
 from envguard.model.record import BOOKKEEPING, InstalledRow, Listing
@@ -131,9 +130,11 @@ def _recorded_rows(installed: Installed, baseline: Baseline) -> Iterator[Install
         yield InstalledRow("scripts", name, "", "")
 
 
-def _rows(installed: Installed, baseline: Baseline) -> Mapping[Key, Row]:
+def _rows(installed: Installed, baseline: Baseline) -> Mapping[tuple[str, str], Row]:
     content = baseline(installed.name)
     try:
+        from envguard.formats.record import load_rows  # only where a RECORD can't be read
+
         return load_rows(content) if content is not None else {}
     except ValueError:
         return {}

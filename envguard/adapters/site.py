@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from envguard.adapters.hashing import Root, at, read_file
 from envguard.formats import distinfo
-from envguard.formats.record import Key, read_installed
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Origin, Row
 from envguard.model.record import Listing
 from envguard.model.target import Layout
 
+Key = tuple[str, str]
+"""(root, path) of a row."""
 RECORD_CAP = 64 << 20
 """Bytes of a RECORD that are read; torch's has 1.5 MB."""
 _SMALL_CAP = 8 << 20
@@ -212,6 +213,8 @@ def _content(
 
 
 def _listing(record: bytes, layout: Layout, library: int, folder: str) -> Listing:
+    from envguard.formats.record import read_installed  # not where RECORDs are known
+
     return read_installed(
         record,
         folder,

@@ -12,7 +12,6 @@ from typing import Any
 from envguard.adapters.hashing import read_file
 from envguard.adapters.site import Installed
 from envguard.adapters.stat_index import Kept, clock, settled
-from envguard.formats.torch_version import read_torch_version
 from envguard.model.facts import Interpreter, TorchBuild
 from envguard.model.observed import Absent, Observed, Unobserved, Value
 from envguard.model.target import Layout
@@ -36,6 +35,8 @@ def torch_build(
     key = _key(library, found[0], interpreter)
     if kept.torch is not None and key is not None and kept.torch[0] == key:
         return Value(_from_plain(kept.torch[1]))
+    from envguard.formats.torch_version import read_torch_version  # not where the build is known
+
     try:
         version = read_torch_version(read_file(os.fspath(library / "torch" / "version.py"), cap=_CAP))
     except FileNotFoundError:

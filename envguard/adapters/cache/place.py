@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from envguard.model.cache_files import CachePlace
+if TYPE_CHECKING:
+    from envguard.model.cache_files import CachePlace
 
 OWN = "own"
 """The source of a lock's own cache, which a job uses only when it is told to."""
