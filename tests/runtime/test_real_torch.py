@@ -118,7 +118,14 @@ except RuntimeError as error: print(type(error).__name__, error)
 """
 
 
-@pytest.mark.parametrize("after", ["error", "warning", "count"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "error",
+        pytest.param("warning", marks=pytest.mark.nightly),
+        pytest.param("count", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_compile_after_warm(real: Programs, after: str) -> None:
     ended = real.run(STEP, after)
 
@@ -139,6 +146,7 @@ def test_a_second_start_is_all_hits_and_the_cache_holds_nothing_of_ours(real: Pr
     assert entries and not any(b"envguard" in path.read_bytes() for path in entries)
 
 
+@pytest.mark.nightly
 def test_keys_are_the_same_with_and_without_the_guard(real: Programs) -> None:
     plain = "import torch\nprint(torch.compile(lambda x: torch.sin(x) * 3)(torch.ones(8)).sum())\n" + (
         "from torch._dynamo.utils import counters\nprint(counters['aot_autograd']['autograd_cache_hit'])"
