@@ -34,7 +34,7 @@ def split_key(key: str) -> tuple[int, str]:
 
 def distribution_key(installed: Installed) -> str:
     """Key of a distribution: two can have one name."""
-    return f"{installed.library}/{installed.folder}"
+    return f"{installed.in_library}/{installed.folder}"
 
 
 class Claims:
@@ -51,7 +51,7 @@ class Claims:
         owner, key = installed.name, distribution_key(installed)
         before = ""
         for row in rows:
-            unit, name = self._place(installed.library, row)
+            unit, name = self._place(installed.in_library, row)
             claims = self.units.setdefault(unit, {}).setdefault(name, [])
             claims.append(Claim(owner, row.digest, row.size))
             if unit != before:
@@ -67,7 +67,7 @@ class Claims:
         else:
             # changed since it was read a moment ago: told at the next look
             with contextlib.suppress(OSError, ValueError):
-                self.add(installed, read_listing(self._layout, installed.library, installed.folder).placed)
+                self.add(installed, read_listing(self._layout, installed.in_library, installed.folder).placed)
 
     def of(self, unit: str) -> Mapping[str, list[Claim]]:
         """Claims on the names in a folder."""

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
     task: str
     """``hash`` where its header names no size and time but a hash, else nothing."""
-    library: Path
+    in_library: Path
     path: str
     """Of the compiled file, in its library."""
     source: str
@@ -73,7 +73,7 @@ def by_content(
     for batch, words in zip(batches, _all_words(python, batches, environ), strict=True):
         for pair, word in zip(batch, words, strict=True):
             if word == "differs":
-                yield _fact(None, pair.path, 0, pair.owners, "not its source's code", pair.library)
+                yield _fact(None, pair.path, 0, pair.owners, "not its source's code", pair.in_library)
             elif word != "same":
                 yield FileFact(
                     pair.path,
@@ -120,8 +120,8 @@ def _ask(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> lis
         for pair in batch
         for part in (
             pair.task.encode(),
-            os.fsencode(os.path.join(pair.library, pair.source)),  # noqa: PTH118 - odd names must not raise
-            os.fsencode(os.path.join(pair.library, pair.path)),  # noqa: PTH118
+            os.fsencode(os.path.join(pair.in_library, pair.source)),  # noqa: PTH118 - odd names must not raise
+            os.fsencode(os.path.join(pair.in_library, pair.path)),  # noqa: PTH118
         )
     ]
     start, end = (f"<{os.urandom(16).hex()}>" for _ in range(2))

@@ -169,7 +169,7 @@ def _origin(layout: Layout, installed: Installed) -> Origin | None:
     from envguard.adapters import vcs
     from envguard.adapters.hashing import read_file
 
-    library = layout.libraries[installed.library]
+    library = layout.libraries[installed.in_library]
     path = os.path.join(library, installed.folder, "direct_url.json")  # noqa: PTH118 - odd names must not raise
     try:
         found = vcs.origin(read_file(path, cap=_DIRECT_URL_CAP), library)

@@ -21,7 +21,7 @@ def shadows(layout: Layout, installed: Iterable[Installed], working_folder: Path
     owners: dict[str, list[tuple[str, int]]] = {}
     for one in installed:
         for module in one.modules:
-            owners.setdefault(module, []).append((one.name, libraries[one.library]))
+            owners.setdefault(module, []).append((one.name, libraries[one.in_library]))
     found: set[Shadow] = set()
     last = max(libraries, default=0)
     for number, entry in enumerate(path[:last]):

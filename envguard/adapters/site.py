@@ -26,7 +26,7 @@ _SYSTEM = "system, not a wheel"
 class Installed(NamedTuple):
     """One dist-info or egg-info, as the stat index keeps it."""
 
-    library: int
+    in_library: int
     """Which of the layout's libraries it lies in."""
     folder: str
     name: str
@@ -77,7 +77,7 @@ def read(layout: Layout, library: int, root: Root, folder: str) -> tuple[Install
         else tops or {metadata.name.replace("-", "_")}
     )
     installed = Installed(
-        library=library,
+        in_library=library,
         folder=folder,
         name=distinfo.canonical(metadata.name),
         version=metadata.version,
@@ -128,7 +128,7 @@ class LazyRows(Mapping[Key, Row]):
     def _load(self) -> Mapping[Key, Row]:
         if self._rows is None:
             try:
-                listing = read_listing(self._layout, self._installed.library, self._installed.folder)
+                listing = read_listing(self._layout, self._installed.in_library, self._installed.folder)
             except (OSError, ValueError):
                 self._rows = {}
             else:
@@ -228,7 +228,7 @@ def _listing(record: bytes, layout: Layout, library: int, folder: str) -> Listin
 def _shown_folder(layout: Layout, installed: Installed) -> str:
     if len(layout.libraries) == 1:
         return installed.folder
-    library: Path = layout.libraries[installed.library]
+    library: Path = layout.libraries[installed.in_library]
     return f"{library.parent.name}/{library.name}/{installed.folder}"
 
 
@@ -246,7 +246,7 @@ def _read_egg(library: int, root: Root, folder: str) -> Installed:
         metadata = distinfo.Metadata(name, version)
     modules = _top_level(parts) or {name.replace("-", "_")}
     return Installed(
-        library=library,
+        in_library=library,
         folder=folder,
         name=distinfo.canonical(metadata.name),
         version=metadata.version,

@@ -31,7 +31,7 @@ def torch_build(
     found = [one for one in installed if one.name == "torch"]
     if not found:
         return Absent()
-    library = layout.libraries[found[0].library]
+    library = layout.libraries[found[0].in_library]
     key = _key(library, found[0], interpreter)
     if kept.torch is not None and key is not None and kept.torch[0] == key:
         return Value(_from_plain(kept.torch[1]))

@@ -24,18 +24,18 @@ class Cuda:
     """The driver's library. OSError when it can't be loaded."""
 
     def __init__(self) -> None:
-        self.library = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+        self.cuda = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function; CudaError when it doesn't answer 0."""
-        code = getattr(self.library, name)(*arguments)
+        code = getattr(self.cuda, name)(*arguments)
         if code != 0:
             raise CudaError(name, code, self.name_of(code))
 
     def name_of(self, code: int) -> str:
         """What CUDA calls an error."""
         found = ctypes.c_char_p()
-        if self.library.cuGetErrorName(code, ctypes.byref(found)) != 0 or not found.value:
+        if self.cuda.cuGetErrorName(code, ctypes.byref(found)) != 0 or not found.value:
             return "error"
         return found.value.decode("ascii", "replace")
 

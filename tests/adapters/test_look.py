@@ -512,7 +512,7 @@ def test_several_libraries(small: Small, tmp_path: Path) -> None:
     shutil.copytree(small.site, other)
     layout = small.layout(libraries=(small.site, other))
     looked = small.look(layout=layout)
-    assert [one.library for one in looked.distributions if one.name == "toy"] == [0, 1]
+    assert [one.in_library for one in looked.distributions if one.name == "toy"] == [0, 1]
     (other / "toy/cli.py").write_bytes(b"evil")
     assert ("modified", "toy/cli.py") in small.kinds(layout=layout)
 
