@@ -45,6 +45,8 @@ class Pair:
     peer: Sequence[str]
     peer_name: str
     goal: float
+    folder: Path | None = None
+    """Where ours runs; None: a folder that is no repository, so that both look at the environment and nothing else."""
 
 
 def main() -> int:
@@ -63,6 +65,7 @@ def main() -> int:
             os.environ[f"ENVGUARD_{kind}_DIR"] = str(folder / kind.lower())
         subprocess.run([tool, "snapshot", "-q", "-o", lock, "--python", python], check=True)
         git = _tree_in_git(folder / "git", site)
+        os.chdir(folder)
         print(f"{sum(len(files) for _, _, files in os.walk(site)):,} files, {options.runs} runs, interleaved\n")
         print(f"{'ours':<28}{'peer':<34}{'ours s':>8}{'peer s':>8}{'ratio':>7}{'spread':>14}  goal")
         for pair in _pairs(tool, python, site, lock, git, slow=options.slow):
@@ -80,6 +83,14 @@ def _pairs(tool: Path, python: Path, site: Path, lock: Path, git: list[str], *, 
         Pair("--version", [str(tool), "--version"], bare, "python -I -c pass", 2.5),
         Pair("--help", [str(tool), "--help"], bare, "python -I -c pass", 3.5),
         Pair("verify (warm)", verify, [*git, "status", "--porcelain"], "git status", 4.0),
+        Pair(
+            "verify, and the code in git",
+            verify,
+            [*git, "status", "--porcelain"],
+            "git status",
+            4.0,
+            Path(__file__).resolve().parents[1],
+        ),
         Pair("verify (warm)", verify, [*pip, "inspect"], "pip inspect", 0.5),
         Pair("verify (warm)", verify, [*pip, "check"], "pip check", 1.0),
         Pair("verify --metadata", [*verify, "--metadata"], uv_check, "uv pip check (metadata)", 3.5),
@@ -131,8 +142,8 @@ def _tree_in_git(folder: Path, site: Path) -> list[str]:
 
 
 def _measure(pair: Pair, runs: int) -> None:
-    _once(pair.ours), _once(pair.peer)
-    times = [(_once(pair.ours), _once(pair.peer)) for _ in range(runs)]
+    _once(pair.ours, pair.folder), _once(pair.peer)
+    times = [(_once(pair.ours, pair.folder), _once(pair.peer)) for _ in range(runs)]
     ratios = sorted(ours / peer for ours, peer in times)
     ours, peer = (statistics.median(column) for column in zip(*times, strict=True))
     spread = f"{ratios[0]:.2f}–{ratios[-1]:.2f}"
@@ -145,9 +156,9 @@ def _measure(pair: Pair, runs: int) -> None:
     )
 
 
-def _once(command: Sequence[str]) -> float:
+def _once(command: Sequence[str], folder: Path | None = None) -> float:
     started = perf_counter()
-    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    ended = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     seconds = perf_counter() - started
     if ended.returncode not in (0, 4):
         sys.exit(f"{command}: exit {ended.returncode}\n{ended.stderr.decode()}")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 from envguard.adapters import machine, shadows, site, startup, torch_build
 from envguard.adapters.cache.factors_kept import factors_kept
@@ -17,12 +17,14 @@ from envguard.adapters.hashing import open_file
 from envguard.adapters.look import Asked, Looked, look
 from envguard.adapters.site import Installed
 from envguard.errors import EnvguardError
-from envguard.model.cache_files import CachePlace
 from envguard.model.distribution import Distribution, Origin
 from envguard.model.facts import Code, Facts, FileFact, Interpreter, Live, Variables
 from envguard.model.observed import NOT_ASKED, Absent, Observed, Unobserved, Value
 from envguard.model.target import Layout, Level, Target
 from envguard.ports import Baseline, Progress
+
+if TYPE_CHECKING:
+    from envguard.model.cache_files import CachePlace
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,7 +131,7 @@ class DirectoryStore:
         which is seen, or finds it gone and writes it anew.
         """
         self._folder.prepare()
-        there, away = self.path(digest), self._folder.temporary / f"{digest.hex}.{secrets.token_hex(4)}"
+        there, away = self.path(digest), self._folder.temporary / f"{digest.hex}.{os.urandom(4).hex()}"
         try:
             if there.lstat().st_mtime > kept:  # not even for an instant is it away
                 return False
@@ -151,7 +150,7 @@ class DirectoryStore:
     def set_aside(self, digest: Digest) -> Path:
         """Move a damaged object out of the way, to ``set-aside``, and say where it is. ObjectMissingError."""
         self._folder.prepare()
-        aside = self._folder.aside / f"{digest.hex}.{secrets.token_hex(4)}"
+        aside = self._folder.aside / f"{digest.hex}.{os.urandom(4).hex()}"
         try:
             self.path(digest).rename(aside)
             files.sync_folder(self._folder.objects)
@@ -186,7 +185,7 @@ class DirectoryStore:
     def _temporary_file(self, needs: int | None) -> Iterator[tuple[int, Path, _Disk]]:
         """A new file in the store's own tmp folder, gone when the block ends (unless it was renamed)."""
         disk = _Disk(self._folder, needs)
-        path = self._folder.temporary / secrets.token_hex(16)
+        path = self._folder.temporary / os.urandom(16).hex()
         with disk:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
