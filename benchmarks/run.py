@@ -46,7 +46,7 @@ class Pair:
     peer_name: str
     goal: float
     folder: Path | None = None
-    """Where ours runs; None: a folder that is no repository, so that both look at the environment and nothing else."""
+    """Where ours runs; None: a folder that is no repository, so that both look at the environment alone."""
 
 
 def main() -> int:

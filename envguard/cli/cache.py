@@ -345,6 +345,4 @@ ACTIONS: tuple[tuple[str, str, Declare, Callable[[argparse.Namespace], int]], ..
 )
 """Name, summary, arguments and function of each action."""
 
-CACHE = Command(
-    "cache", "Look into the compile cache, keep it, put it back: show, explain, save, load.", _declare, _run
-)
+CACHE = Command("cache", _declare, _run)

@@ -12,7 +12,6 @@ class Command:
     """``declare`` adds arguments to its parser; ``run`` answers with an exit code."""
 
     name: str
-    summary: str
     declare: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     takes_command: bool = False

@@ -195,6 +195,4 @@ def _torch(version: str | None) -> tuple[list[str], str]:
     return ["--index", CPU_INDEX], f"torch=={version}" if version else "torch"
 
 
-DEMO = Command(
-    "demo", "Show the main job on a real torch environment: record, break, verify, restore.", _declare, _run
-)
+DEMO = Command("demo", _declare, _run)

@@ -82,4 +82,4 @@ def _lock(options: argparse.Namespace, around: Surroundings) -> Lock | None:
     return wiring.lock(options, around)
 
 
-DOCTOR = Command("doctor", "List the known traps that apply to an environment, worst first.", _declare, _doctor)
+DOCTOR = Command("doctor", _declare, _doctor)

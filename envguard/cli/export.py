@@ -151,4 +151,4 @@ FORMS: Mapping[str, Callable[[Lock, argparse.Namespace], bytes]] = {
 }
 """One function a format; a new one needs no more than its line here."""
 
-EXPORT = Command("export", "Write a lock as a file that other tools install from.", _declare, _run)
+EXPORT = Command("export", _declare, _run)

@@ -136,5 +136,5 @@ def _tell(options: argparse.Namespace, looked: Looked, source: list[str] | None,
         output.say("commit these files; the hook is put in place by: pre-commit install")
 
 
-INIT = Command("init", "Give a project its settings, hook, CI job and first lock.", _declare, _run)
+INIT = Command("init", _declare, _run)
 """Shows a diff and asks; nothing is overwritten."""

@@ -216,17 +216,13 @@ class _remark:  # noqa: N801
 
 INSPECT = Command(
     "inspect",
-    "Say which build a wheel is, without downloading it: commit, CUDA, pins.",
     _declare_inspect,
     _inspect,
 )
-FIND = Command("find", "Find the builds of a git commit on the indexes.", _declare_find, _find)
-IDENTIFY = Command(
-    "identify", "Name the wheel of every installed distribution, with its evidence.", _declare_identify, _identify
-)
+FIND = Command("find", _declare_find, _find)
+IDENTIFY = Command("identify", _declare_identify, _identify)
 CHALLENGE = Command(
     "challenge",
-    "Say whether indexes still have the wheels of a lock, and what changed inside.",
     _declare_challenge,
     _challenge,
 )

@@ -118,4 +118,4 @@ def _paths(options: argparse.Namespace, around: Surroundings) -> list[Path]:
     return declared_files.unique(named)
 
 
-LINT = Command("lint", "Hold lock files against themselves and against what the project declares.", _declare, _run)
+LINT = Command("lint", _declare, _run)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from envguard import __version__
-from envguard.cli.commands import MODULES, all_commands, command
+from envguard.cli.commands import MODULES, command
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -24,18 +24,13 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return arguments[:place], arguments[place + 1 :]
 
 
-def whole_parser() -> argparse.ArgumentParser:
-    """The parser with every command declared."""
-    return _parser(None)
-
-
 def _command_in(arguments: Sequence[str]) -> str | None:
     first = next((argument for argument in arguments if not argument.startswith("-")), None)
     return first if first in MODULES else None
 
 
 def _parser(only: str | None) -> argparse.ArgumentParser:
-    """With ``only``, the arguments of one command: declaring all of them costs milliseconds."""
+    """With ``only``, that command and its arguments; without, the list of all, for ``--help`` and wrong usage."""
     parser = argparse.ArgumentParser(
         prog="envguard",
         description="Record the environment of a known-good run, verify it, name what differs, rebuild it.",
@@ -44,8 +39,11 @@ def _parser(only: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"envguard {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for one in all_commands() if only is None else [command(only)]:
-        declared = commands.add_parser(one.name, help=one.summary, description=one.summary, allow_abbrev=False)
-        one.declare(declared)
-        declared.set_defaults(run=one.run)
+    for name, entry in MODULES.items():
+        if only in (None, name):
+            declared = commands.add_parser(name, help=entry.summary, description=entry.summary, allow_abbrev=False)
+            if only is not None:
+                one = command(name)
+                one.declare(declared)
+                declared.set_defaults(run=one.run)
     return parser

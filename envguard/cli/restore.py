@@ -302,11 +302,7 @@ def _prune(options: argparse.Namespace) -> int:
     return 0
 
 
-RESTORE = Command(
-    "restore", "Build a recorded environment again, prove it, switch to it.", _declare_restore, _restore
-)
-LIST = Command("list", "The environments that restore made.", _declare_list, _list)
-ROLLBACK = Command("rollback", "Make a target lead to what it led to before.", _declare_rollback, _rollback)
-PRUNE = Command(
-    "prune", "Remove environments that nothing leads to, now or by one rollback.", _declare_prune, _prune
-)
+RESTORE = Command("restore", _declare_restore, _restore)
+LIST = Command("list", _declare_list, _list)
+ROLLBACK = Command("rollback", _declare_rollback, _rollback)
+PRUNE = Command("prune", _declare_prune, _prune)

@@ -259,4 +259,4 @@ def _activated(layout: Layout, environ: Mapping[str, str]) -> dict[str, str]:
     return activated
 
 
-RUN = Command("run", "Look before a start, then run a command with the guard.", _declare, _run, takes_command=True)
+RUN = Command("run", _declare, _run, takes_command=True)

@@ -258,4 +258,4 @@ def _print_json(file: Path, taken: Snapshot, *, written: bool) -> None:
     )
 
 
-SNAPSHOT = Command("snapshot", "Record an environment that is known to be good.", _declare, _run)
+SNAPSHOT = Command("snapshot", _declare, _run)

@@ -315,4 +315,4 @@ ACTIONS: tuple[tuple[str, str, Declare, Callable[[argparse.Namespace], int]], ..
     ("get", "Take one object out: a file, or the files of an archived source.", _declare_get, _get),
 )
 
-STORE = Command("store", "Look after the archive: list, check, repair, collect.", _declare, _run)
+STORE = Command("store", _declare, _run)

@@ -232,10 +232,6 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
-VERIFY = Command(
-    "verify", "Hold an environment against a lock and say by name what differs.", _declare_verify, _verify
-)
-DIFF = Command("diff", "Hold one lock against another.", _declare_diff, _diff)
-EXPLAIN = Command(
-    "explain", "Say what a check looks at, why it matters, and how to mend it.", _declare_explain, _explain
-)
+VERIFY = Command("verify", _declare_verify, _verify)
+DIFF = Command("diff", _declare_diff, _diff)
+EXPLAIN = Command("explain", _declare_explain, _explain)

@@ -240,7 +240,6 @@ def _counted(counts: Counts) -> dict[str, Any]:
 
 WARMUP = Command(
     "warmup",
-    "Compile beforehand what a run needs, and prove that a start now loads it.",
     _declare,
     _run,
     takes_command=True,
