@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -101,6 +103,8 @@ class Row:
     environ: dict[str, str]
     working_folder: Path | None = None
     traced: bool = False
+    user: int | None = None
+    """Whose process it is; None: this one's."""
 
     @property
     def cache(self) -> Path:
@@ -124,6 +128,9 @@ class Row:
             capture_output=True,
             text=True,
             check=False,
+            user=self.user,
+            group=self.user,
+            extra_groups=None if self.user is None else [],
         )
         assert ended.returncode == 0, ended.stderr[-2000:]
         answer: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])
@@ -210,6 +217,39 @@ def _user(ground: Ground, row: Row) -> None:
             os.chown(path, 65534, 65534)
 
 
+def _another_python(ground: Ground, row: Row) -> None:
+    """The same files under another patch release of the same minor."""
+    row.environment = ground.another(row.folder.name)
+    python = row.environment / "bin" / "python"
+    python.unlink()
+    python.symlink_to(_other_python())
+    settings = row.environment / "pyvenv.cfg"
+    lines = [line for line in settings.read_text().splitlines() if not line.startswith("home")]
+    settings.unlink()
+    settings.write_text("\n".join([f"home = {_other_python().parent}", *lines, ""]))
+
+
+def _other_python() -> Path:
+    name = f"python3.{sys.version_info.minor}"
+    for folder in ("/usr/bin", "/usr/local/bin", *os.environ["PATH"].split(os.pathsep)):
+        python = Path(folder) / name
+        if python.exists():
+            said = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
+            if said.returncode == 0 and said.stdout.split()[-1] != platform.python_version():
+                return python
+    pytest.skip(f"there is one {name} here")
+
+
+def _as_another_user(ground: Ground, row: Row) -> None:
+    """A process of somebody else's, with a cache of his own; the interpreter must be one that he can reach."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can start a process of another user's")
+    _another_python(ground, row)
+    _user(ground, row)
+    _home(ground, row)
+    row.user = 65534
+
+
 def _half(ground: Ground, row: Row) -> None:
     shutil.rmtree(row.cache / "aotautograd")
 
@@ -280,6 +320,8 @@ ONE_THREAD = "CPU threads"
 ROWS: dict[str, tuple[Change, str, str | None]] = {
     "nothing": (lambda ground, row: None, "all", None),
     "other environment path": (_another_path, "all", None),
+    "another Python of the same minor": (_another_python, "all", None),
+    "a process of another user": (_as_another_user, "all", None),
     "other HOME": (_home, "all", None),
     "other TMPDIR": (_tmpdir, "all", None),
     "other working folder": (_cwd, "all", None),
@@ -379,6 +421,7 @@ def started(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Started]
 OFTEN = frozenset(
     {
         "other environment path",
+        "another Python of the same minor",
         "OMP_NUM_THREADS",
         "max autotune",
         "cache key tag",
