@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from envguard.adapters.archive.roots import KnownRoots
     from envguard.cli.wiring import Surroundings
     from envguard.model.target import Target
-    from envguard.operations.store import Collected, Faulty, Kept, Mended
+    from envguard.operations.stored import Collected, Faulty, Kept, Mended
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
