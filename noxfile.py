@@ -67,6 +67,8 @@ def e2e(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Long loops: interrupted restores, false alarms, every parser fuzzed. Hours, not minutes."""
     _run(session, "pytest", *(session.posargs or ["-m", "nightly"]))
+    many = ["tests/test_archive_survives.py", "tests/adapters/remote/test_online.py"]
+    session.run(sys.executable, "-m", "pytest", *many, external=True, env={"ENVGUARD_TEST_MANY": "1"})
     _run(session, "tests.fuzz.guided", "3600")
 
 

@@ -23,6 +23,7 @@ from envguard.model.observed import Value
 from envguard.model.target import Layout, Level, Target
 from tests.fakes.index import Silence
 from tests.installs import Installs, python_of, site_of
+from tests.many import EXTRA
 from tests.test_false_alarms import DISTRIBUTIONS
 
 pytestmark = [pytest.mark.online, pytest.mark.slow]
@@ -48,6 +49,7 @@ MORE = (
     "sortedcontainers",
     "typing-extensions",
     "wheel",
+    *EXTRA,
 )
 _BOOKS = frozenset({"RECORD", "INSTALLER", "REQUESTED", "uv_cache.json", "direct_url.json"})
 
