@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.environments import make_environment as make_environment
+from tests.environments import torch_environment as torch_environment
+
 
 def pytest_configure() -> None:
     """Signals as a terminal has them: a shell's background jobs ignore some, and children inherit that."""

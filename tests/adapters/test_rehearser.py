@@ -16,7 +16,6 @@ from envguard.model.target import Target
 from envguard.model.warmup import FlexAttention
 from envguard.operations.rehearse import rehearse
 from envguard.planning.rehearsal import actors_of
-from tests.runtime.conftest import torch_environment as torch_environment
 
 SMALL = FlexAttention(lengths=(128,), heads=2, head_size=32, dtype="float32")
 UNMASK = """

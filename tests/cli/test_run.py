@@ -16,7 +16,7 @@ import pytest
 from uv import find_uv_bin
 
 from tests.builders import wheel
-from tests.e2e.conftest import clean_environ
+from tests.environments import clean_environ
 from tests.runlogs import document
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Place, clean_environ, shell
+from tests.e2e.conftest import Place
+from tests.environments import clean_environ, shell
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

@@ -26,7 +26,7 @@ from envguard.model.facts import Facts
 from envguard.model.observed import Value
 from envguard.model.target import Level, Target
 from envguard.operations.cache import trace
-from tests.e2e.conftest import clean_environ
+from tests.environments import clean_environ
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.online]
 

@@ -14,7 +14,8 @@ import pytest
 
 from envguard.adapters.rebuilt import OTHER_COMMIT, another_build
 from tests.builders import wheel
-from tests.e2e.conftest import UV, Place, clean_environ, replaced, shell
+from tests.e2e.conftest import Place, replaced
+from tests.environments import UV, clean_environ, shell
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

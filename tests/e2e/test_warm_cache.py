@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Ended, Place, clean_environ
+from tests.e2e.conftest import Ended, Place
+from tests.environments import clean_environ
 from tests.repositories import run as git
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.online]

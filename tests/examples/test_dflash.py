@@ -13,7 +13,6 @@ import pytest
 
 from tests.runtime.conftest import Programs
 from tests.runtime.conftest import real as real
-from tests.runtime.conftest import torch_environment as torch_environment
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dflash"
 CHECKS = Path(__file__).parent / "programs" / "checks.py"

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import jsonschema
 import pytest
 
 from envguard.adapters import injected
-from tests.e2e.conftest import make_environment as make_environment
 from tests.runtime import fake_torch
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/run-1.json").read_text())
@@ -95,15 +93,6 @@ def programs(tmp_path: Path) -> Programs:
     work = tmp_path / "work"
     work.mkdir()
     return Programs(work, path=[fake_torch.write(tmp_path / "library")])
-
-
-@pytest.fixture(scope="session")
-def torch_environment(request: pytest.FixtureRequest) -> Path:
-    """A real torch: the environment that ENVGUARD_TEST_TORCH names (nothing is written there), else a new one."""
-    if named := os.environ.get("ENVGUARD_TEST_TORCH"):
-        return Path(named)
-    make: Callable[..., Path] = request.getfixturevalue("make_environment")
-    return make("guarded")
 
 
 @pytest.fixture

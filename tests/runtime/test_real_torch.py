@@ -14,6 +14,8 @@ from tests.runtime.conftest import Ended, Programs
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 RACE = Path(__file__).parent / "programs" / "race.py"
+MARKS = "KeyError: 'custom'"
+"""Another race of torch's that a thread without the guard may lose (``envguard/runtime/marks.py``)."""
 
 
 def seen(ended: Ended) -> dict[str, Any]:
@@ -30,8 +32,8 @@ class TestRace:
     def test_without_the_guard_an_innocent_thread_fails(self, real: Programs, run: int) -> None:
         answer = seen(real.run(RACE, ENVGUARD_GUARD="off"))
 
-        assert sum(answer["errors"].values()) > 0
-        assert all("FX to symbolically trace" in error for error in answer["errors"])
+        raced = set(answer["errors"]) - {MARKS}
+        assert raced and all("FX to symbolically trace" in error for error in raced)
 
     def test_with_it_none_does(self, real: Programs, run: int) -> None:
         ended = real.run(RACE)
@@ -51,7 +53,7 @@ class TestHiddenSetting:
     def test_without_the_guard_attention_runs_dense_and_nobody_says_so(self, real: Programs) -> None:
         ended = real.run(RACE, "soft", ENVGUARD_GUARD="observe")
 
-        assert seen(ended)["errors"] == {}
+        assert set(seen(ended)["errors"]) <= {MARKS}
         assert ended.log["totals"]["dense_calls"] > 0
         assert "dangerous-setting" in {hazard["hazard"] for hazard in ended.log["hazards"]}
 
