@@ -48,6 +48,8 @@ class Signs:
     """Settings belong to a thread."""
     flex_backward_cacheable: bool | None = None
     recompile_limit: int | None = None
+    shared_marks: bool | None = None
+    """Making a block mask annotates, in one dict that all threads share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,15 @@ HAZARDS: tuple[Hazard, ...] = (
         (_torch(126024),),
         first=(2, 13),
         below=(2, 14),
+        guarded=True,
+    ),
+    Hazard(
+        "block-mask",
+        "making a block mask annotates a dict that all threads share",
+        "KeyError: 'custom' in a thread that makes a mask (flex_attention without one does) while another traces",
+        "envguard run LOCK -- COMMAND",
+        ("https://github.com/pytorch/pytorch/pull/184917",),
+        first=(2, 13),
         guarded=True,
     ),
     Hazard(

@@ -123,6 +123,14 @@ def _masked(hazard: Hazard, scene: Scene) -> Answer:
     return (Verdict.UNKNOWN, detail) if verdict is Verdict.CERTAIN else (verdict, detail)
 
 
+def _block_mask(hazard: Hazard, scene: Scene) -> Answer:
+    sign = scene.signs.shared_marks if scene.signs else None
+    verdict, detail = if_several(by_source(hazard, scene, sign), scene)
+    if verdict is Verdict.CERTAIN:
+        return Verdict.UNKNOWN, f"{detail}, if the run uses flex_attention"
+    return verdict, detail
+
+
 def _thread_settings(hazard: Hazard, scene: Scene) -> Answer:
     sign = scene.signs.thread_settings if scene.signs else None
     verdict, detail = if_several(by_source(hazard, scene, sign), scene)
@@ -292,6 +300,7 @@ RULES: dict[str, Rule] = {
     "remote-cache": _remote,
     "recompile-limit": _recompile_limit,
     "masked-flag": _masked,
+    "block-mask": _block_mask,
     "thread-settings": _thread_settings,
     "flex-backward": _flex_backward,
     "torn-entries": _torn,

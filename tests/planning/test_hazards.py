@@ -14,9 +14,9 @@ from envguard.planning.hazards import RULES, diagnose
 from tests import builders
 
 ALONE = Topology(threads=("cuda:0",))
-BROKEN = Signs("process", False, False, True, 8)
-MASKED = Signs("process", True, True, True, 8)
-FIXED = Signs("thread", True, True, True, 8)
+BROKEN = Signs("process", False, False, True, 8, False)
+MASKED = Signs("process", True, True, True, 8, True)
+FIXED = Signs("thread", True, True, True, 8, False)
 DRIVER = Value(Driver("580.65.06"))
 
 
@@ -68,10 +68,10 @@ def test_every_hazard_has_a_rule_evidence_and_one_thing_to_do() -> None:
         (BROKEN, "2.11.0", ("cuda:0", "cuda:1"), {"tracing-flag": "certain"}),
         (BROKEN, "2.11.0", ("cuda:0",), {}),
         (BROKEN, "2.11.0", None, {"tracing-flag": "certain", "shared-device": "unknown"}),
-        (MASKED, "2.13.0", ("cuda:0", "cuda:1"), {"masked-flag": "unknown", "thread-settings": "unknown"}),
+        (MASKED, "2.13.0", ("cuda:0", "cuda:1"), {"masked-flag": "unknown", "block-mask": "unknown", "thread-settings": "unknown"}),
         (MASKED, "2.13.0", ("cuda:0",), {}),
         (FIXED, "2.14.0", ("cuda:0", "cuda:1"), {"thread-settings": "unknown"}),
-        (None, "2.14.0", ("cuda:0", "cuda:1"), {"thread-settings": "unknown"}),
+        (None, "2.14.0", ("cuda:0", "cuda:1"), {"block-mask": "unknown", "thread-settings": "unknown"}),
         (None, "2.11.0", ("cuda:0", "cuda:1"), {"tracing-flag": "unknown"}),
         (None, "2.16.0.dev1", ("cuda:0",), {}),
         (Signs(flag="process"), "2.11.0", ("cuda:0", "cuda:1"), {"tracing-flag": "unknown"}),
