@@ -176,7 +176,8 @@ def _last_lines(scratch: Path, output: str) -> tuple[str, ...]:
         _, began, rest = output.partition(start)
         answer, whole, _ = rest.partition(end)
         if began and whole:
-            failure = json.loads(answer).get("failure")
-            return (str(failure["detail"]),) if failure else ()
+            with contextlib.suppress(ValueError, AttributeError, LookupError, TypeError):
+                failure = json.loads(answer).get("failure")
+                return (str(failure["detail"]),) if failure else ()
     lines = [line.rstrip() for line in output.splitlines() if any(letter.isalnum() for letter in line)]
     return tuple(line[:300] for line in lines[-_LAST:])

@@ -67,8 +67,6 @@ def _made(module: Any, group: Any) -> None:
     if problem is None:
         return
     tally.hazard("ranks-differ", problem)
-    if group.rank() == 0:
-        modes.say("ranks differ: %s" % problem)
     if chosen == "error":
         raise RanksDifferError("ranks differ: %s (ENVGUARD_RANKS=warning starts all the same)" % problem)
 
@@ -85,6 +83,8 @@ def exchange(store: Any, rank: int, size: int) -> str | None:
     until = time.monotonic() + modes.ranks_deadline()
     if rank == 0:
         verdict = _compared(store, place, size, until)
+        if verdict is not None:  # before the others know: when one of them ends, the launcher ends this rank too
+            modes.say("ranks differ: %s" % verdict)
         store.set("%s/verdict" % place, verdict or "equal")
         if verdict is not None:  # the store may live in this process, which is about to end
             for other in range(1, size):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envguard.adapters.warmer import TargetWarmer
+from envguard.adapters.warmer import TargetWarmer, _last_lines
 from envguard.errors import WarmupFailedError
 from envguard.model.cache_files import CachePlace
 from envguard.model.target import Target
@@ -76,6 +76,24 @@ def test_what_it_is_told(tmp_path: Path) -> None:
     assert seen.last_lines == (
         "cuda:1", "3", f"{cache}/inductor", f"{cache}/inductor", f"{cache}/triton", "more"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('{"failure": {"detail": "no cuda:9"}}', ("no cuda:9",)),
+        ('{"failure": null}', ()),
+        ('{"failure"', ("<a>", '{"failure"', "<b>")),
+        ("[1]", ("<a>", "[1]", "<b>")),
+        ('{"failure": {"other": 1}}', ("<a>", '{"failure": {"other": 1}}', "<b>")),
+        ('{"failure": "text"}', ("<a>", '{"failure": "text"}', "<b>")),
+    ],
+)
+def test_an_answer_that_was_torn_is_shown_as_it_came(
+    tmp_path: Path, answer: str, expected: tuple[str, ...]
+) -> None:
+    (tmp_path / "marks").write_text('["<a>", "<b>"]')
+    assert _last_lines(tmp_path, f"<a>\n{answer}\n<b>\n") == expected
 
 
 def test_its_code_and_its_last_words(tmp_path: Path) -> None:

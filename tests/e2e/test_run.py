@@ -62,7 +62,6 @@ def test_a_script_of_ten_lines(place: Place, good: Path, tmp_path: Path) -> None
     assert held.code == 1 and "a start that compiles" in held.out
 
 
-@pytest.mark.nightly  # four interpreters with torch on two cores: its deadline is not sure to hold beside others
 def test_a_rank_with_another_build_is_named_before_the_first_step(
     place: Place, good: Path, tmp_path: Path
 ) -> None:

@@ -119,6 +119,23 @@ def test_all_hear_who_differs(everybody: Any) -> None:
     assert answers == ["rank 3 (a): torch other, others 2.11.0+cu130"] * 4
 
 
+def test_rank_0_has_said_it_before_another_can_end(everybody: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """A launcher ends all ranks as soon as one has failed."""
+
+    class Watched(Store):
+        said = ""
+
+        def set(self, key: str, value: str) -> None:
+            if key.endswith("/verdict"):
+                self.said = capfd.readouterr().err
+            super().set(key, value)
+
+    store = Watched()
+    everybody(store, 2, odd=1)
+    assert store.said.count("ranks differ: rank 1 (a): torch other") == 1
+    assert "ranks differ" not in capfd.readouterr().err
+
+
 def test_a_rank_without_the_guard_is_told_and_not_waited_for_for_ever(
     everybody: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
