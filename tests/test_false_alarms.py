@@ -56,6 +56,13 @@ def _copy(installs: Installs, requirements: Path) -> Path:
     return environment
 
 
+def _symlink(installs: Installs, requirements: Path) -> Path:
+    environment = installs.venv("uv-symlink")
+    installs.uv_install(environment, "--link-mode", "symlink", "--no-deps", "-r", requirements)
+    assert (site_of(environment) / "numpy" / "version.py").is_symlink()
+    return environment
+
+
 def _relocated(installs: Installs, requirements: Path) -> Path:
     environment = installs.venv("uv-relocatable", "--relocatable")
     installs.uv_install(environment, "--no-deps", "-r", requirements)
@@ -83,6 +90,7 @@ def _pip_not_compiled(installs: Installs, requirements: Path) -> Path:
 WAYS: dict[str, Callable[[Installs, Path], Path]] = {
     "uv hardlink": _hardlink,
     "uv copy, long path": _copy,
+    "uv symlink": _symlink,
     "uv relocatable, moved": _relocated,
     "uv compiled": _compiled,
     "pip compiled": _pip,

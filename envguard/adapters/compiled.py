@@ -134,7 +134,7 @@ def _ask(python: Path, batch: Sequence[Pair], environ: Mapping[str, str]) -> lis
 def _misfit(root: Root, compiled: str, source: str, tag: str) -> tuple[str | None, bool]:
     try:
         place, folder = at(source, root)
-        seen = os.stat(place, dir_fd=folder, follow_symlinks=False)
+        seen = os.stat(place, dir_fd=folder)  # as Python does, through a link
     except OSError:
         return "without a source", False
     try:

@@ -16,7 +16,7 @@ def needed(file: Path) -> tuple[str, ...]:
     from elftools.elf.elffile import ELFFile
 
     try:
-        with os.fdopen(open_file(os.fspath(file)), "rb") as stream:
+        with os.fdopen(open_file(os.fspath(file), follow=True), "rb") as stream:
             section = ELFFile(stream).get_section_by_name(".dynamic")
             if not isinstance(section, DynamicSection):
                 return ()

@@ -1,11 +1,16 @@
-"""Bytes of an environment's files, digested. No link is followed, no pipe or device opened, nothing raised."""
+"""Bytes of an environment's files, digested. No pipe or device is opened, nothing raised.
+
+A link is followed only where a wheel claims a file (uv's symlink mode links to its cache), and only to hold what
+it leads to against that claim.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from envguard.planning.held import Seen
@@ -16,7 +21,8 @@ if TYPE_CHECKING:
 LARGE = 1 << 20
 """Bytes from which a file is worth a thread: below it, two threads are slower than one (measured)."""
 SHA256 = frozenset({"sha256"})
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FLAGS = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 Root = int | str
@@ -37,21 +43,28 @@ class Wanted(NamedTuple):
     size: int
     algorithms: frozenset[str]
     root: Root | None = None
+    claimed: bool = False
+    """Where it is a link: whether what it leads to is wanted too."""
 
 
-def open_file(path: str, root: Root | None = None) -> int:
-    """A descriptor on a regular file; OSError for anything else."""
+def open_file(path: str, root: Root | None = None, *, follow: bool = False) -> int:
+    """A descriptor on a regular file; OSError for anything else. ``follow``: a link to one will do."""
     place, folder = at(path, root)
-    handle = os.open(place, _FLAGS, dir_fd=folder)
+    try:
+        handle = os.open(place, _FLAGS & ~_NO_LINK if follow else _FLAGS, dir_fd=folder)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP and not follow:
+            raise OSError(errno.ELOOP, "it is a symbolic link") from None
+        raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(None, "something that is no file")
     return handle
 
 
-def read_file(path: str, root: Root | None = None, *, cap: int) -> bytes:
+def read_file(path: str, root: Root | None = None, *, cap: int, follow: bool = False) -> bytes:
     """A regular file's bytes. OSError, also when there are more than ``cap``."""
-    handle = open_file(path, root)
+    handle = open_file(path, root, follow=follow)
     try:
         content = _read_all(handle, cap)
     finally:
@@ -67,6 +80,11 @@ def see(wanted: Wanted) -> Seen:
         handle = open_file(wanted.path, wanted.root)
     except OSError as problem:
         return _see_link(wanted) or Seen({}, problem.strerror or str(problem))
+    return _digested(handle, wanted)
+
+
+def _digested(handle: int, wanted: Wanted) -> Seen:
+    """Of a descriptor, which is closed."""
     try:
         if wanted.size < LARGE and wanted.algorithms == SHA256:
             return Seen({"sha256": hashlib.sha256(_read_all(handle)).hexdigest()})
@@ -134,4 +152,14 @@ def _see_link(wanted: Wanted) -> Seen | None:
         leads = os.readlink(place, dir_fd=folder)
     except OSError:
         return None
-    return Seen({"sha256": hashlib.sha256(b"link to " + os.fsencode(leads)).hexdigest()})
+    digests = {"sha256": hashlib.sha256(b"link to " + os.fsencode(leads)).hexdigest()}
+    return Seen(digests, behind=_behind(wanted) if wanted.claimed else None)
+
+
+def _behind(wanted: Wanted) -> Mapping[str, str]:
+    """Digests of the file that a link leads to; none where it leads to no file."""
+    try:
+        handle = open_file(wanted.path, wanted.root, follow=True)
+    except OSError:
+        return {}
+    return _digested(handle, wanted).digests

@@ -34,6 +34,7 @@ class _Ask(NamedTuple):
     key: str
     entry: Entry
     algorithms: frozenset[str]
+    claimed: bool
 
 
 class Judge:
@@ -142,20 +143,22 @@ class Judge:
         if job.key == PLACED:
             for entry in entries:
                 if stat.S_ISREG(entry[5]) or stat.S_ISLNK(entry[5]):
-                    yield _Ask(job.key, entry, algorithms_of(claims.get(entry[0], ())))
+                    own = claims.get(entry[0], ())
+                    yield _Ask(job.key, entry, algorithms_of(own), bool(own))
             return
         wanted = to_hash(Folder(split_key(job.key)[1], entries, claims, self._silent))
         for entry in entries:
             if entry[0] in wanted:
-                yield _Ask(job.key, entry, wanted[entry[0]])
+                yield _Ask(job.key, entry, wanted[entry[0]], entry[0] in claims)
 
     def _wanted(self, ask: _Ask) -> Wanted:
         name, size = ask.entry[0], ask.entry[1]
         if ask.key == PLACED:
             root, _, path = name.partition("\0")
-            return Wanted(str(place_of(self._layout, root, path)), size, ask.algorithms)
+            return Wanted(str(place_of(self._layout, root, path)), size, ask.algorithms, claimed=ask.claimed)
         number, folder = split_key(ask.key)
-        return Wanted(f"{folder}/{name}" if folder else name, size, ask.algorithms, self._roots[number])
+        place = f"{folder}/{name}" if folder else name
+        return Wanted(place, size, ask.algorithms, self._roots[number], ask.claimed)
 
     def _known(self, ask: _Ask) -> Seen | None:
         """The digest that was had before, if the file's stat is still the same."""
@@ -214,6 +217,6 @@ def _name(text: str) -> str:
 
 
 def _detail(entry: Entry, seen: Seen | None) -> FileDetail | None:
-    if seen is None or "sha256" not in seen.digests:
+    if seen is None or "sha256" not in seen.digests or stat.S_ISLNK(entry[5]):
         return None
     return entry[1], entry[2], entry[3], entry[4], bytes.fromhex(seen.digests["sha256"])

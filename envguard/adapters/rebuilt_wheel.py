@@ -98,7 +98,7 @@ def _source(layout: Layout, distribution: Distribution) -> _Source:
             scripts=layout.scripts.as_posix(),
             headers=layout.headers.as_posix(),
         )
-        tags = read_file(str(info / "WHEEL"), cap=_SMALL)
+        tags = read_file(str(info / "WHEEL"), cap=_SMALL, follow=True)
         points = _entry_points(info)
     except (OSError, ValueError) as problem:
         raise NotRebuildableError(f"{name} can't be rebuilt as a wheel: {problem}", where=str(info)) from None
@@ -119,7 +119,7 @@ def _why_not(distribution: Distribution) -> str | None:
 
 def _entry_points(info: Path) -> Iterator[str]:
     try:
-        content = read_file(str(info / "entry_points.txt"), cap=_SMALL)
+        content = read_file(str(info / "entry_points.txt"), cap=_SMALL, follow=True)
     except FileNotFoundError:
         return
     for point in distinfo.read_entry_points(content):
@@ -173,7 +173,7 @@ class _Making:
         for row in rebuild.files_of(self.source.listing, self.source.wheel):
             path = self._path(row)
             try:
-                mode = path.lstat().st_mode
+                mode = (path.stat() if row.digest else path.lstat()).st_mode
             except OSError:
                 self._absent(row)
                 continue
@@ -246,7 +246,7 @@ class _Making:
     @contextmanager
     def _opened(self, row: InstalledRow, path: Path) -> Iterator[tuple[BinaryIO, int, int]]:
         try:
-            handle = open_file(str(path))
+            handle = open_file(str(path), follow=bool(row.digest))  # a digest proves what a link led to
         except OSError as problem:
             raise self.source.refuse(f"{row.path} can't be read: {problem.strerror}", str(path)) from None
         with os.fdopen(handle, "rb") as stream:

@@ -24,6 +24,7 @@ from envguard.planning.held import (
     odd_fact,
     owners_of,
     sha256_of,
+    through,
     unreadable,
 )
 
@@ -69,23 +70,26 @@ class _Own:
 
 
 def _claimed(layout: Layout, own: _Own, entry: Entry, claims: Sequence[Claim]) -> FileFact:
-    if not stat.S_ISREG(entry[5]):
-        odd = odd_fact(entry[0], "scripts", entry, claims, _see(layout, entry))
-        if odd is not None:
-            return odd
-    return _fact(layout, own, entry, claims)
+    if stat.S_ISREG(entry[5]):
+        return _fact(layout, own, entry, claims)
+    seen = _see(layout, entry, claimed=True)
+    entry, behind = through(entry, claims, seen)
+    return odd_fact(entry[0], "scripts", entry, claims, seen) or _fact(layout, own, entry, claims, behind)
 
 
-def _fact(layout: Layout, own: _Own, entry: Entry, claims: Sequence[Claim]) -> FileFact:
+def _fact(
+    layout: Layout, own: _Own, entry: Entry, claims: Sequence[Claim], behind: Seen | None = None
+) -> FileFact:
+    """``behind``: digests of the file that the script, a link, leads to."""
     name, size, mode = entry[0], entry[1], entry[5]
     if not stat.S_ISREG(mode) or size > _TEXT_CAP:
-        seen = _see(layout, entry)
+        seen = behind or _see(layout, entry)
         if seen.problem is not None:
             return unreadable(name, "scripts", claims, seen)
         undone, other, told = sha256_of(seen), None, stat.S_ISREG(mode)
     else:
         try:
-            content = read_file(_path(layout, name), cap=_TEXT_CAP)
+            content = read_file(_path(layout, name), cap=_TEXT_CAP, follow=behind is not None)
         except OSError as problem:
             return unreadable(name, "scripts", claims, Seen({}, problem.strerror or str(problem)))
         seen = Seen({"sha256": hashlib.sha256(content).hexdigest()})
@@ -116,8 +120,8 @@ def _sha256_only(claims: Sequence[Claim]) -> bool:
     return all(claim.digest.startswith("sha256:") for claim in claims if claim.digest)
 
 
-def _see(layout: Layout, entry: Entry) -> Seen:
-    return see(Wanted(_path(layout, entry[0]), entry[1], _SHA256))
+def _see(layout: Layout, entry: Entry, *, claimed: bool = False) -> Seen:
+    return see(Wanted(_path(layout, entry[0]), entry[1], _SHA256, claimed=claimed))
 
 
 def _path(layout: Layout, name: str) -> str:

@@ -20,6 +20,8 @@ Key = tuple[str, str]
 RECORD_CAP = 64 << 20
 """Bytes of a RECORD that are read; torch's has 1.5 MB."""
 _SMALL_CAP = 8 << 20
+_INSTALLERS = frozenset({"RECORD", "INSTALLER"})
+"""Never a link, whatever the link mode: the installer writes them."""
 _SYSTEM = "system, not a wheel"
 
 
@@ -155,7 +157,8 @@ class _Parts:
     def read(self, name: str, cap: int = _SMALL_CAP) -> tuple[bytes | None, str]:
         """A file's bytes; or None, and why."""
         try:
-            return read_file(f"{self._folder}/{name}", self._root, cap=cap), ""
+            path = f"{self._folder}/{name}"
+            return read_file(path, self._root, cap=cap, follow=name not in _INSTALLERS), ""
         except FileNotFoundError:
             return None, "missing"
         except OSError as problem:

@@ -38,7 +38,7 @@ def torch_build(
     from envguard.formats.torch_version import read_torch_version  # not where the build is known
 
     try:
-        version = read_torch_version(read_file(os.fspath(library / "torch" / "version.py"), cap=_CAP))
+        version = read_torch_version(read_file(os.fspath(library / "torch" / "version.py"), cap=_CAP, follow=True))
     except FileNotFoundError:
         return Unobserved("torch/version.py is missing")
     except OSError as problem:
@@ -68,12 +68,13 @@ def _key(library: Path, torch: Installed, interpreter: Interpreter) -> bytes | N
     lib = library / "torch" / "lib"
     for path in (library / "torch" / "version.py", *_libraries(lib)):
         try:
-            seen = path.lstat()
+            seen, link = path.stat(), path.lstat()
         except OSError:
             continue
-        if not settled(seen.st_ctime_ns, stamp):
+        changed = max(seen.st_ctime_ns, link.st_ctime_ns)
+        if not settled(changed, stamp):
             return None
-        marks = (path.name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode)
+        marks = (path.name, seen.st_size, seen.st_mtime_ns, changed, seen.st_ino, seen.st_mode)
         state.update(repr(marks).encode("utf-8", "backslashreplace"))
     return state.digest()
 

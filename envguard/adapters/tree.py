@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import marshal
 import os
@@ -119,10 +120,25 @@ def _take(found: Iterable[os.DirEntry[str]], entries: list[Entry], folders: list
         except FileNotFoundError:  # gone since it was listed
             continue
         changed = seen.st_ctime_ns
+        if stat.S_ISLNK(seen.st_mode):
+            with contextlib.suppress(OSError):
+                one = _followed(entry.name, seen, entry.stat(follow_symlinks=True))
+                latest = max(latest, one[3])
+                add(one)
+                continue
         if changed > latest:
             latest = changed
         add((entry.name, seen.st_size, seen.st_mtime_ns, changed, seen.st_ino, seen.st_mode))
     return latest
+
+
+def _followed(name: str, link: os.stat_result, file: os.stat_result) -> Entry:
+    """A link to a file changes with the file, any other by itself."""
+    changed = max(link.st_ctime_ns, file.st_ctime_ns)
+    if not stat.S_ISREG(file.st_mode):
+        return name, link.st_size, link.st_mtime_ns, link.st_ctime_ns, link.st_ino, link.st_mode
+    mode = stat.S_IFLNK | stat.S_IMODE(file.st_mode)
+    return name, file.st_size, file.st_mtime_ns, changed, file.st_ino, mode
 
 
 def listed(paths: Mapping[str, str], known: bytes | None) -> Unit:
@@ -133,6 +149,10 @@ def listed(paths: Mapping[str, str], known: bytes | None) -> Unit:
             seen = os.lstat(place)
         except (OSError, ValueError):
             continue
+        if stat.S_ISLNK(seen.st_mode):
+            with contextlib.suppress(OSError):
+                entries.append(_followed(name, seen, os.stat(place)))  # noqa: PTH116 - odd names must not raise
+                continue
         entries.append((name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode))
     entries.sort()
     digest = digest_of(entries)

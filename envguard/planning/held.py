@@ -11,7 +11,9 @@ from envguard.model.facts import FileFact, FileKind
 from envguard.model.record import BOOKKEEPING
 
 Entry = tuple[str, int, int, int, int, int]
-"""Name, size, mtime and ctime in ns, inode, mode, of one directory entry, itself and not what it points to."""
+"""Name, size, mtime and ctime in ns, inode, mode, of one directory entry.
+
+Of a link to a file: type of the link, later ctime of the two, all else of the file. Of any other link: its own."""
 
 OWN_SCRIPTS = frozenset(
     {
@@ -68,6 +70,8 @@ class Seen(NamedTuple):
 
     digests: Mapping[str, str]
     problem: str | None = None
+    behind: Mapping[str, str] | None = None
+    """Of the file that a claimed link leads to; empty where it leads to none."""
 
 
 class Folder(NamedTuple):
@@ -143,6 +147,8 @@ def placed_facts(
     path: str, root: str, entry: Entry | None, claims: Sequence[Claim], seen: Seen | None
 ) -> Iterator[FileFact]:
     """A file outside the libraries that distributions own: data, and headers, which are always told."""
+    if entry is not None and seen is not None:
+        entry, seen = through(entry, claims, seen)
     if entry is None:
         yield from missing(path, root, claims)
     elif (odd := odd_fact(path, root, entry, claims, seen)) is not None:
@@ -177,8 +183,24 @@ def odd_fact(path: str, root: str, entry: Entry, claims: Sequence[Claim], seen: 
         sha256=None if seen is None else sha256_of(seen),
         owners=owners_of(claims),
         expected=expected_of(hashed),
-        detail=f"{_what(mode)} is in its place",
+        detail=f"{_what(mode)}{_whither(seen)} is in its place",
     )
+
+
+def through(entry: Entry, claims: Sequence[Claim], seen: Seen) -> tuple[Entry, Seen]:
+    """A link that leads to the claimed bytes is as good as they are: uv puts such links with one of its modes."""
+    if not seen.behind or not stat.S_ISLNK(entry[5]):
+        return entry, seen
+    behind = Seen(seen.behind)
+    if not any(claim.digest for claim in claims) or not fits(claims, behind):
+        return entry, seen
+    return (*entry[:5], stat.S_IFREG | stat.S_IMODE(entry[5])), behind
+
+
+def _whither(seen: Seen | None) -> str:
+    if seen is None or seen.behind is None:
+        return ""
+    return " to other bytes" if seen.behind else " that leads to no file"
 
 
 def unreadable(path: str, root: str, claims: Sequence[Claim], seen: Seen | None) -> FileFact:
@@ -226,6 +248,11 @@ def _library_fact(folder: Folder, entry: Entry, seen: Mapping[str, Seen]) -> Ite
     if _is_bookkeeping(folder.path, name):
         return
     path = _join(folder.path, name)
+    if stat.S_ISLNK(mode) and name in seen:
+        entry, behind = through(entry, claims, seen[name])
+        if stat.S_ISREG(entry[5]):
+            yield from _read_library_fact(folder, entry, path, claims, behind)
+            return
     if not stat.S_ISREG(mode):
         yield from _odd_library_fact(folder, entry, path, claims, seen.get(name))
     elif name in seen and seen[name].problem is not None:

@@ -53,6 +53,10 @@ def test_a_link_is_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"x")
     (tmp_path / "link").symlink_to("x")
     assert see(wanted(tmp_path / "link")) == sha256(b"link to x")
+    claimed = see(wanted(tmp_path / "link")._replace(claimed=True))
+    assert (claimed.digests, claimed.behind) == (sha256(b"link to x").digests, sha256(b"x").digests)
+    (tmp_path / "x").unlink()
+    assert see(wanted(tmp_path / "link")._replace(claimed=True)).behind == {}
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
@@ -127,5 +131,15 @@ class TestReadFile:
 
     def test_no_link_is_followed(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to("/etc/hostname")
-        with pytest.raises(OSError, match="links"):
+        with pytest.raises(OSError, match="it is a symbolic link"):
             read_file(str(tmp_path / "x"), cap=10)
+
+    def test_where_a_link_will_do_it_leads_to_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"bytes")
+        os.mkfifo(tmp_path / "pipe")
+        for name in ("file", "pipe", "nowhere"):
+            (tmp_path / f"to-{name}").symlink_to(name)
+        assert read_file(str(tmp_path / "to-file"), cap=10, follow=True) == b"bytes"
+        for name in ("pipe", "nowhere"):
+            with pytest.raises(OSError):
+                read_file(str(tmp_path / f"to-{name}"), cap=10, follow=True)

@@ -87,15 +87,18 @@ class TestModified:
 
     def test_a_link_in_its_place(self, small: Small, tmp_path: Path) -> None:
         elsewhere = tmp_path / "elsewhere.py"
-        elsewhere.write_bytes(b"X = 1\n")
+        elsewhere.write_bytes(b"X = 9\n")
         file = small.site / "toy/__init__.py"
         file.unlink()
         file.symlink_to(elsewhere)
         before = one(small, "toy/__init__.py")
-        assert (before.kind, before.detail) == (FileKind.MODIFIED, "a symbolic link is in its place")
+        detail = "a symbolic link to other bytes is in its place"
+        assert (before.kind, before.detail) == (FileKind.MODIFIED, detail)
         file.unlink()
         file.symlink_to(tmp_path / "other.py")
-        assert one(small, "toy/__init__.py").sha256 != before.sha256
+        now = one(small, "toy/__init__.py")
+        assert now.sha256 != before.sha256
+        assert now.detail == "a symbolic link that leads to no file is in its place"
 
     def test_a_socket_in_its_place(self, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
         (small.site / "toy/cli.py").unlink()
@@ -337,7 +340,7 @@ class TestScripts:
         (small.scripts / "toy-cli").unlink()
         (small.scripts / "toy-cli").symlink_to("/bin/true")
         fact = one(small, "bin/toy-cli")
-        assert (fact.kind, fact.detail) == (FileKind.MODIFIED, "a symbolic link is in its place")
+        assert (fact.kind, fact.detail) == (FileKind.MODIFIED, "a symbolic link to other bytes is in its place")
 
     def test_large(self, small: Small) -> None:
         content = b"\x7fELF" + b"\0" * (1 << 20)
@@ -419,7 +422,7 @@ class TestDamagedRecord:
             ),
             pytest.param(
                 lambda record: (record.unlink(), record.symlink_to("/etc/hostname")),
-                "RECORD can't be read: Too many levels of symbolic links",
+                "RECORD can't be read: it is a symbolic link",
                 id="link",
             ),
         ],

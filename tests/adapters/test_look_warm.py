@@ -506,3 +506,48 @@ def _rows(small: Small, installed: site.Installed) -> bytes:
 
 def _details(fact: FileFact) -> str | None:
     return fact.detail
+
+
+class TestLinks:
+    """As uv's symlink mode leaves them: each file a link to its cache."""
+
+    @pytest.fixture
+    def linked(self, small: Small, tmp_path: Path) -> Small:
+        (tmp_path / "store").mkdir()
+        for number, name in enumerate(LINKED):
+            file = small.site / name
+            there = shutil.move(file, tmp_path / "store" / str(number))
+            file.symlink_to(there)
+        settle()
+        assert small.kinds() == set()
+        return small
+
+    def test_nothing_is_read_when_nothing_changed(self, linked: Small, work: Work) -> None:
+        work.hashed.clear()
+        assert linked.kinds() == set()
+        assert work.hashed == []
+
+    @pytest.mark.parametrize("name", range(3), ids=["module", "data", "METADATA"])
+    def test_other_bytes_behind_one_are_seen(self, linked: Small, name: int) -> None:
+        file = linked.site / LINKED[name]
+        behind, before = file.resolve(), file.stat()
+        behind.write_bytes(behind.read_bytes()[:-1] + b"#")
+        os.utime(behind, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert ("modified", LINKED[name]) in linked.kinds()
+
+    def test_another_file_behind_one_is_seen(self, linked: Small, tmp_path: Path) -> None:
+        file = linked.site / LINKED[0]
+        before = file.stat()
+        other = tmp_path / "store" / "other"
+        other.write_bytes(b"#" * before.st_size)
+        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+        file.unlink()
+        file.symlink_to(other)
+        assert linked.kinds() == {("modified", LINKED[0])}
+
+    def test_a_cache_that_is_gone_is_seen(self, linked: Small, tmp_path: Path) -> None:
+        shutil.rmtree(tmp_path / "store")
+        assert {("modified", name) for name in LINKED} <= linked.kinds()
+
+
+LINKED = ("toy/__init__.py", "toy/table.bin", "toy-1.0.dist-info/METADATA")

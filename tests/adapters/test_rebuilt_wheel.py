@@ -201,12 +201,22 @@ def test_an_edited_file_is_no_source_and_is_named(place: Place, file: str, edit:
     assert list((place.root / "out").iterdir()) == [], "nothing half made stays"
 
 
-def test_a_link_in_place_of_a_file_is_refused(place: Place) -> None:
+def test_a_link_that_leads_to_the_claimed_bytes_is_as_good(place: Place) -> None:
+    place.install(place.wheel())
+    usual = place.rebuild()[1].read_bytes()
+    file = place.site / "demo" / "__init__.py"
+    file.rename(place.root / "real.py")
+    file.symlink_to(place.root / "real.py")
+    assert place.rebuild()[1].read_bytes() == usual
+
+
+def test_a_link_to_other_bytes_is_refused(place: Place) -> None:
     place.install(place.wheel())
     file = place.site / "demo" / "__init__.py"
-    file.rename(file.with_name("real.py"))
-    file.symlink_to("real.py")
-    with pytest.raises(NotRebuildableError, match=r"demo/__init__\.py is no regular file"):
+    file.unlink()
+    (place.root / "secret").write_bytes(b"secret")
+    file.symlink_to(place.root / "secret")
+    with pytest.raises(NotRebuildableError, match=r"demo/__init__\.py is not what its RECORD says"):
         place.rebuild()
 
 

@@ -79,8 +79,9 @@ def test_a_second_snapshot_writes_the_same_bytes(place: Place, good: Path) -> No
         {"installer": "pip"},
         {"install": ["--link-mode", "copy", "--compile-bytecode"]},
         {"venv": ["--relocatable"]},
+        {"install": ["--link-mode", "symlink"]},
     ],
-    ids=["pip", "uv copy compiled", "uv relocatable"],
+    ids=["pip", "uv copy compiled", "uv relocatable", "uv symlink"],
 )
 def test_the_same_wheels_elsewhere_are_no_drift(
     place: Place, make_environment: Callable[..., Path], how: dict[str, object]

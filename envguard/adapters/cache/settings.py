@@ -62,7 +62,7 @@ def settings(torch: Path, environ: Mapping[str, str]) -> tuple[tuple[str, str], 
     """Variables that are set and make a difference to keys, by name, of this environment. OSError."""
     known = {name: Setting(None, None) for name in (*_ALWAYS, *_TRITON)}
     for file in _FILES:
-        known |= read_settings(read_file(str(torch / file), cap=_CAP))
+        known |= read_settings(read_file(str(torch / file), cap=_CAP, follow=True))
     found = {name: value for name, setting in known.items() if (value := _effective(environ.get(name), setting))}
     found |= {name: off for name, off in _OFF.items() if environ.get(name) == off}
     return tuple((name, _shown(name, found[name])) for name in sorted(found))

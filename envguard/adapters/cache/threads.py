@@ -19,7 +19,7 @@ _OFF = frozenset({"0", "false", "off", "no"})
 
 def key_holds_threads(torch: Path) -> bool:
     """Whether this torch's keys hold the number. OSError."""
-    return _MARK in read_file(str(torch / "_inductor" / "codecache.py"), cap=_CAP)
+    return _MARK in read_file(str(torch / "_inductor" / "codecache.py"), cap=_CAP, follow=True)
 
 
 def threads(environ: Mapping[str, str], *, mkl: bool, cores: int | None = None) -> int | None:

@@ -28,7 +28,7 @@ def torch_key(torch: Path, soabi: str, kept: Kept) -> str:
 def _parts(torch: Path, soabi: str) -> list[Part]:
     extra = _extra_files(torch)
     try:
-        version = read_torch_version(read_file(str(torch / "version.py"), cap=1 << 20)).version
+        version = read_torch_version(read_file(str(torch / "version.py"), cap=1 << 20, follow=True)).version
     except ValueError as problem:
         raise KeyUnknownError(str(problem)) from None
     return [
@@ -48,7 +48,7 @@ def _modules(finder: Finder, folder: Path, prefix: str) -> Iterator[Part]:
 def _extra_files(torch: Path) -> tuple[str, ...]:
     """The files beside the modules, as the target's ``codecache.py`` names them."""
     try:
-        text = read_file(str(torch / "_inductor" / "codecache.py"), cap=_SOURCE_CAP)
+        text = read_file(str(torch / "_inductor" / "codecache.py"), cap=_SOURCE_CAP, follow=True)
         tree = ast.parse(text)
     except FileNotFoundError:
         raise KeyUnknownError("this torch has no _inductor/codecache.py") from None

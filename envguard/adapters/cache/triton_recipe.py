@@ -29,7 +29,7 @@ _MAY_CALL = _CALLS | {"get_config_var", "split", "append"}
 def holds_recipe(file: Path) -> bool:
     """Whether a file of Triton defines ``triton_key`` as it is known here. KeyUnknownError for another way."""
     try:
-        tree = ast.parse(read_file(str(file), cap=_SOURCE_CAP))
+        tree = ast.parse(read_file(str(file), cap=_SOURCE_CAP, follow=True))
     except FileNotFoundError:
         return False
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -75,7 +75,7 @@ def _walked(finder: Finder, folder: Path, prefix: str) -> Iterator[Path]:
 
 def _version(triton: Path) -> str:
     try:
-        tree = ast.parse(read_file(str(triton / "__init__.py"), cap=_SOURCE_CAP))
+        tree = ast.parse(read_file(str(triton / "__init__.py"), cap=_SOURCE_CAP, follow=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise KeyUnknownError("triton/__init__.py can't be parsed") from None
     for node in tree.body:
