@@ -135,6 +135,7 @@ def _tree_in_git(folder: Path, site: Path) -> list[str]:
     git = ["git", f"--git-dir={folder}", f"--work-tree={site}", "-c", "core.fsmonitor=false"]
     subprocess.run(["git", "init", "-q", "--bare", folder], check=True)
     subprocess.run([*git, "config", "core.bare", "false"], check=True)
+    subprocess.run([*git, "config", "maintenance.auto", "false"], check=True)  # it would run beside what is timed
     subprocess.run([*git, "add", "-A"], check=True, cwd=site)
     who = ["-c", "user.name=bench", "-c", "user.email=bench@example.invalid"]
     subprocess.run([*git, *who, "commit", "-q", "-m", "tree"], check=True, cwd=site)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from envguard.adapters.archive.archivist import Archivist
 from envguard.adapters.archive.local_files import LocalFiles
@@ -88,7 +90,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     wheels = installs.root / "wheels"
     wheels.mkdir()
     layout, found = look(environment, installs.root / "look")
-    assert len(found) == len(DISTRIBUTIONS) + len(MORE)
+    assert found.keys() == {canonicalize_name(Requirement(one).name) for one in (*DISTRIBUTIONS, *MORE)}
     maker = archivist(installs)
     for entry in found.values():
         made = maker.rebuild(layout, entry, wheels)

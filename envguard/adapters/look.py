@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from envguard.adapters import folders
+from envguard.adapters.ahead import remember
 from envguard.adapters.claims import Claims, distribution_key, silent_names
 from envguard.adapters.site import Installed
 from envguard.adapters.stat_index import ABSENT, Details, Kept, StatIndex, UnitKept, clock, settled
@@ -19,6 +22,7 @@ from envguard.model.target import Layout, Level
 from envguard.ports import Baseline, Progress
 
 if TYPE_CHECKING:
+    from envguard.adapters.ahead import Ahead
     from envguard.adapters.judging import Judge
 
 
@@ -63,6 +67,8 @@ class Asked:
     environ: Mapping[str, str]
     baseline: Baseline
     progress: Progress
+    ahead: Ahead | None = None
+    """A walk that has begun already."""
 
 
 def look(asked: Asked) -> Looked:
@@ -72,7 +78,7 @@ def look(asked: Asked) -> Looked:
     before = Kept() if level is Level.FULL else index.load()
     stamp = clock([layout.prefix, layout.scripts, *layout.libraries])
     with contextlib.ExitStack() as stack:
-        walk = Walk(layout, before, stack)
+        walk = Walk(layout, before, stack, asked.ahead)
         installed = walk.distributions(deep=level is not Level.METADATA)
         content = _content(installed, asked.baseline)
         again = content != before.content
@@ -243,6 +249,8 @@ class _Look:
 
     def _save(self, details: Details, *, changed: bool) -> None:
         now, before = self._now, self._before
+        if self._asked.ahead is not None:
+            remember(os.fspath(folders.cache()), self._walk.folders())
         if changed or now.distributions != before.distributions or now.torch != before.torch:
             self._index.save(now, self._details(details) if changed else None)
 

@@ -24,6 +24,7 @@ from envguard.model.target import Layout, Level, Target
 from envguard.ports import Baseline, Progress
 
 if TYPE_CHECKING:
+    from envguard.adapters.ahead import Ahead
     from envguard.model.cache_files import CachePlace
 
 T = TypeVar("T")
@@ -56,6 +57,8 @@ class EnvironmentProber:
     """The cache of the lock that is compared with: looked at where nothing names another."""
     source: str = "shell"
     """Whose ``environ`` is: ``shell`` (envguard's own) or ``process`` (the run's)."""
+    ahead: Ahead | None = None
+    """A walk that has begun already."""
     texts: bool = False
     """Read the cache's entries as text too, for their devices: a snapshot needs it, a comparison doesn't."""
 
@@ -78,7 +81,7 @@ class EnvironmentProber:
         )
         facts = self._with_cache(facts)
         try:
-            looked = look(Asked(layout, level, interpreter.soabi, environ, baseline, progress))
+            looked = look(Asked(layout, level, interpreter.soabi, environ, baseline, progress, self.ahead))
         except OSError as problem:
             reason = Unobserved(f"the environment can't be read: {problem.strerror or problem}")
             return replace(

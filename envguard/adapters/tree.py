@@ -9,10 +9,11 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from envguard.adapters.hashing import Root
-from envguard.planning.held import Entry
+if TYPE_CHECKING:  # a walk ahead runs where nothing else is imported yet
+    from envguard.adapters.hashing import Root
+    from envguard.planning.held import Entry
 
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _COMPILED = "__pycache__"

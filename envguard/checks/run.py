@@ -22,13 +22,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from envguard.checks.check import Check
 from envguard.checks.words import count, few
 from envguard.model.drift import Finding, Severity
 from envguard.model.facts import Facts
 from envguard.model.observed import NOT_ASKED, NOT_RECORDED, Observed
-from envguard.model.run import Ending, Run, RunDevice, RunThread
+
+if TYPE_CHECKING:
+    from envguard.model.run import Run, RunDevice, RunThread
 
 
 def sides(recorded: Facts, observed: Facts) -> tuple[Observed[Run], Observed[Run]]:
@@ -51,6 +54,8 @@ def compare(recorded: Run, observed: Run) -> Iterator[Finding]:
 
 
 def _ending(observed: Run) -> Iterator[Finding]:
+    from envguard.model.run import Ending  # where a run is compared: most locks have none
+
     if observed.stuck:
         yield Finding("tracing flag", detail="was stuck at the end: compiled calls fail or run dense", key="run")
     if observed.ended in (Ending.EXCEPTION, Ending.DEADLINE):

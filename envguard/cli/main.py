@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from envguard import __version__
 from envguard.errors import EnvguardError
+
+if TYPE_CHECKING:
+    from envguard.adapters.ahead import Ahead
 
 INTERRUPTED = 130
 BUG = 70
@@ -16,10 +20,25 @@ CLOSED = 141
 
 def entry() -> None:
     """Console script."""
-    raise SystemExit(main(sys.argv[1:]))
+    ahead = _ahead(sys.argv[1:])
+    try:
+        code = main(sys.argv[1:], ahead)
+    finally:
+        if ahead is not None:
+            ahead.end()
+    raise SystemExit(code)
 
 
-def main(arguments: Sequence[str]) -> int:
+def _ahead(arguments: Sequence[str]) -> Ahead | None:
+    """``verify`` looks at thousands of files: another core begins while this one imports."""
+    if arguments[:1] != ["verify"] or not {"--full", "--metadata", "-h", "--help"}.isdisjoint(arguments):
+        return None
+    from envguard.adapters import ahead, folders
+
+    return ahead.begin(lambda: os.fspath(folders.cache()))
+
+
+def main(arguments: Sequence[str], ahead: Ahead | None = None) -> int:
     """Run one command; the exit code (design: 0 match, 1 drift, 2 usage, 3 could not, 4 unknown, 70 bug)."""
     if list(arguments) == ["--version"]:  # before anything is imported
         sys.stdout.write(f"envguard {__version__}\n")
@@ -28,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         options = parse(arguments)
+        options.ahead = ahead
         code = options.run(options)
         sys.stdout.flush()
     except EnvguardError as error:

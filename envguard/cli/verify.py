@@ -58,7 +58,9 @@ def _verify(options: argparse.Namespace) -> int:
             level=level,
             policy=policy,
             today=wiring.today(),
-            prober=observing.prober_of(wiring.prober(around, live=options.live, lock=lock), None, run),
+            prober=observing.prober_of(
+                wiring.prober(around, live=options.live, lock=lock, ahead=options.ahead), None, run
+            ),
             store=wiring.store(),
             progress=progress,
         )

@@ -18,6 +18,7 @@ from envguard.model.policy import Ignore, Policy, stricter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from envguard.adapters.ahead import Ahead
     from envguard.adapters.archive.archivist import Archivist
     from envguard.adapters.archive.roots import KnownRoots
     from envguard.adapters.cache.folders import CacheFolders
@@ -119,8 +120,9 @@ def prober(
     texts: bool = False,
     lock: Lock | None = None,
     variables: Mapping[str, str] | None = None,
+    ahead: Ahead | None = None,
 ) -> EnvironmentProber:
-    """Looks at environments; ``cache`` and ``texts`` as for EnvironmentProber.
+    """Looks at environments; ``cache``, ``texts`` and ``ahead`` as for EnvironmentProber.
 
     ``lock``: whose own cache counts where nothing names another. ``variables``: set beside this shell's.
     """
@@ -135,6 +137,7 @@ def prober(
         cache=cache,
         own=own_cache(lock) if lock is not None and _has_cache(lock) else None,
         texts=texts,
+        ahead=ahead,
     )
 
 

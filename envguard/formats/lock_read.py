@@ -11,7 +11,6 @@ from envguard.errors import LockInvalidError
 from envguard.formats import toml_text
 from envguard.formats.cache_lock import read_factors, read_found, read_keys
 from envguard.formats.decode import Table, WrongValueError
-from envguard.formats.run_lock import read_run
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Origin, Wheel
 from envguard.model.facts import (
@@ -36,6 +35,7 @@ from envguard.model.observed import NOT_RECORDED, Absent, Observed, Unobserved, 
 from envguard.model.policy import Ignore, Policy
 
 if TYPE_CHECKING:
+    from envguard.model.run import Run
     from envguard.model.warmup import Warmup
 
 T = TypeVar("T")
@@ -147,8 +147,14 @@ def _facts(top: Table) -> Facts:
         cache=scalar("cache", of_cache("folder"), read_found),
         factors=scalar("factors", of_cache("factors"), read_factors),
         keys=scalar("keys", of_cache("keys"), read_keys),
-        run=scalar("run", top.table_or_none("run"), read_run),
+        run=scalar("run", top.table_or_none("run"), _run),
     )
+
+
+def _run(table: Table) -> Run:
+    from envguard.formats.run_lock import read_run  # few locks record a run
+
+    return read_run(table)
 
 
 def _unique(seen: Observed[tuple[Distribution, ...]]) -> Observed[tuple[Distribution, ...]]:

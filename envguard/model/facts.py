@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from envguard.model.cache import CacheFactors, CacheKeys
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution
 from envguard.model.observed import NOT_RECORDED, Observed
-from envguard.model.run import Run
+
+if TYPE_CHECKING:  # few locks record a run
+    from envguard.model.run import Run
 
 
 @dataclass(frozen=True, slots=True)
