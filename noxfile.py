@@ -81,4 +81,4 @@ def image(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Speed, side by side with peers; prints ratios."""
-    session.run(sys.executable, "benchmarks/run.py", *session.posargs, external=True)
+    session.run(sys.executable, "-m", "benchmarks.run", *session.posargs, external=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -23,6 +24,9 @@ from envguard.ports import Progress
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _TOLD_EVERY = 64
+_LEFT = re.compile(r"\.new-[0-9a-f]{16}")
+_SURELY_DEAD = 86_400.0
+"""Seconds after which a folder that is being written is one that was left."""
 
 Content = Callable[[CachedFile], bytes]
 
@@ -66,6 +70,7 @@ class _Writing:
     def all(self, files: Sequence[CachedFile]) -> tuple[Path, ...]:
         """Write beside, sync, rename; on any fault only what was written beside goes."""
         new = f".new-{secrets.token_hex(8)}"
+        self._sweep()
         try:
             with self._told(), self._opened(new):
                 for count, file in enumerate(files):
@@ -78,6 +83,15 @@ class _Writing:
                 return self._switch(new)
         finally:
             shutil.rmtree(self.place.inductor.parent / new, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """What a killed writer left beside goes, once it can't be at work any more."""
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.parent):  # noqa: PTH208 - a descriptor
+                if _LEFT.fullmatch(name):
+                    seen = os.stat(name, dir_fd=self.parent, follow_symlinks=False)
+                    if seen.st_mtime < time.time() - _SURELY_DEAD:
+                        shutil.rmtree(name, ignore_errors=True, dir_fd=self.parent)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

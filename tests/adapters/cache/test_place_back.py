@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -172,6 +173,25 @@ def test_a_fault_in_the_middle_leaves_what_was_there(
     assert hit
     assert tree(tmp_path / "own") == before
     assert sorted(path.name for path in (tmp_path / "own").iterdir()) == ["inductor", "triton"]
+
+
+def test_what_a_killed_writer_left_goes_after_a_day(tmp_path: Path) -> None:
+    own, outside = tmp_path / "own", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("x")
+    old, young, link, other = (
+        own / name for name in (f".new-{'a' * 16}", f".new-{'b' * 16}", f".new-{'c' * 16}", ".new")
+    )
+    for folder in (old, young, other):
+        (folder / "inductor").mkdir(parents=True)
+    link.symlink_to(outside)
+    own.chmod(0o700)
+    past = time.time() - 2 * 86_400
+    for path in (old, other, link):
+        os.utime(path, (past, past), follow_symlinks=False)
+    put(own)
+    assert not old.exists() and (young / "inductor").exists() and other.exists()
+    assert (outside / "mine").exists()
 
 
 def test_thousands_of_folders_need_few_handles(tmp_path: Path) -> None:
