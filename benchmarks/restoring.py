@@ -12,7 +12,10 @@ from benchmarks.place import Place
 
 
 def pairs(here: Place, wheels: Path) -> Iterator[Pair]:
-    """uv with an empty cache, as restore works; with a warm one, linking and copying."""
+    """uv with an empty cache, as restore works; with a warm one, linking and copying.
+
+    restore hashes every wheel and file and compiles all bytecode, so uv compiles too, unless it is said.
+    """
     environment, lock = here.folder / "made" / "env", here.folder / "made.toml"
     pinned = here.folder / "pinned.txt"
     here.call(here.uv, "venv", "-q", "-p", sys.executable, environment)
@@ -42,24 +45,38 @@ def pairs(here: Place, wheels: Path) -> Iterator[Pair]:
         here.emptied(target)()
         kept()
 
-    for name, empty, mode, goal in (
-        ("empty cache", True, "hardlink", 1.25),
-        ("warm cache, hardlinks", False, "hardlink", 2.5),
-        ("warm cache, copies", False, "copy", 1.0),
+    for name, empty, mode, more, goal in (
+        ("empty cache", True, "hardlink", ["--compile-bytecode"], 1.25),
+        ("warm cache, hardlinks", False, "hardlink", ["--compile-bytecode"], 2.5),
+        ("warm cache, copies", False, "copy", ["--compile-bytecode"], 1.0),
+        ("empty cache, no bytecode", True, "hardlink", [], None),
+        ("warm cache, hardlinks, no bytecode", False, "hardlink", [], None),
     ):
         there = here.folder / "synced"
-        sync = ["--offline", "--no-index", "--find-links", wheels, "--cache-dir", cache, "--link-mode", mode]
+        sync = [
+            "--offline",
+            "--no-index",
+            "--find-links",
+            wheels,
+            "--cache-dir",
+            cache,
+            "--link-mode",
+            mode,
+            *more,
+        ]
         make = shlex.join(map(str, [here.uv, "venv", "-q", "-p", sys.executable, there]))
-        fill = shlex.join(map(str, [here.uv, "pip", "sync", "-q", *sync, "-p", there, pinned]))
+        fill = shlex.join(
+            map(str, [here.uv, "pip", "sync", "-q", *sync, "--link-mode", mode, "-p", there, pinned])
+        )
         yield Pair(
             f"restore, {len(lines)} distributions",
             ours,
             ["sh", "-c", f"{make} && {fill}"],
-            f"uv venv && uv pip sync, {name}",
+            f"uv pip sync, {name}",
             goal,
             before=before,
             before_peer=here.emptied(there, cache) if empty else here.emptied(there),
-            most=5,
+            most=3,
         )
 
 
