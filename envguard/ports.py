@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # annotations only: what verify doesn't need isn't made
     from envguard.model.digest import Digest
     from envguard.model.distribution import Distribution, Wheel
     from envguard.model.environment import Attempt, Occupant, Pruned, Restored, Room, Switched
-    from envguard.model.facts import Facts, FileFact
+    from envguard.model.facts import Facts, FileFact, Interpreter
     from envguard.model.hazards import Seen
     from envguard.model.preflight import Memory, Space
     from envguard.model.rehearsal import Part as RehearsalPart
@@ -180,6 +180,9 @@ class WheelReader(Protocol):
 
 class Identifier(Provenance, Protocol):
     """A ``Provenance`` that also says why it can't tell."""
+
+    def recorded(self, distributions: Sequence[Distribution], interpreter: Interpreter) -> Mapping[str, Wheel]:
+        """As ``wheels``, of a lock's distributions: by their record fingerprints alone."""
 
     def remark(self, name: str) -> str | None:
         """What is to be said of a distribution whose wheel was looked for, in words."""

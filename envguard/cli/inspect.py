@@ -146,24 +146,38 @@ def _find(options: argparse.Namespace) -> int:
 
 def _declare_identify(parser: argparse.ArgumentParser) -> None:
     arguments.add_python(parser)
+    parser.add_argument("--lock", type=Path, metavar="LOCK", help="what a lock records, instead of an environment")
+    parser.add_argument("--update", action="store_true", help="write what was found into that lock")
     parser.add_argument("--offline", action="store_true", help="ask no index, only what this machine knows")
     _add_sources(parser)
     arguments.add_output(parser)
 
 
 def _identify(options: argparse.Namespace) -> int:
+    from envguard.adapters.project import load_lock, save_lock
     from envguard.cli import output, wheels_json, wheels_text, wiring
-    from envguard.operations.identify import identify
+    from envguard.errors import UsageError
+    from envguard.formats.lockfile import write_lock
+    from envguard.operations.identify import completed, identify, identify_recorded
 
     around = wiring.surroundings()
-    target = wiring.target(options, around)
-    if options.python is None:
-        output.say(f"target: {target.python} ({target.chosen})", quiet=options.quiet)
+    if options.update and options.lock is None:
+        raise UsageError("--update writes into a lock, and none is named", hint="--lock LOCK")
+    lock, text = load_lock(options.lock) if options.lock is not None else (None, None)
     where = wiring.sources(around, options.find_links, offline=options.offline)
     with wiring.index(where) as index, output.Bars(quiet=options.quiet) as progress:
         reader = wiring.reader(index, progress, download=options.download, say=_remark(options))
         provenance = wiring.identifier(where, index, reader, progress)
-        seen = identify(target, prober=wiring.prober(around), provenance=provenance, progress=progress)
+        if lock is not None:
+            seen = identify_recorded(lock, provenance=provenance)
+        else:
+            target = wiring.target(options, around)
+            if options.python is None:
+                output.say(f"target: {target.python} ({target.chosen})", quiet=options.quiet)
+            seen = identify(target, prober=wiring.prober(around), provenance=provenance, progress=progress)
+    if lock is not None and options.update:
+        whole = completed(lock, seen, wiring.public_addresses(where, private=False))
+        save_lock(options.lock, write_lock(whole, text))
     if options.format == "json":
         output.print_json(wheels_json.identify_document(seen, provenance.asked, provenance.cost))
     else:

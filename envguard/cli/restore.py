@@ -124,8 +124,8 @@ def _code(result: RestoreResult) -> int:
 def _plan_lines(result: RestoreResult) -> Iterator[str]:
     plan = result.plan
     for step in plan.steps:
-        notes = f"   ({'; '.join(step.notes)})" if step.notes else ""
-        yield f"{step.name:<32} {_size(step.size):>10}  {step.source:<14} {step.filename}{notes}"
+        mark = "   (by its RECORD)" if step.by_record else ""
+        yield f"{step.name:<32} {_size(step.size):>10}  {step.source:<14} {step.filename}{mark}"
     for file in plan.files:
         yield f"{file.fact.shown:<32} {'':>10}  {'archive' if file.sha256 else 'removed':<14} (no wheel's own)"
     for name in sorted(plan.left_out):
@@ -197,6 +197,7 @@ def _document(result: RestoreResult) -> dict[str, object]:
                 "sha256": str(step.sha256),
                 "size": step.size,
                 "source": step.source,
+                "by-record": step.by_record,
                 "notes": list(step.notes),
             }
             for step in plan.steps

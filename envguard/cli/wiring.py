@@ -248,13 +248,14 @@ def tags(around: Surroundings) -> tuple[str, str]:
 
     from envguard.adapters.interpreter import Interpreters
     from envguard.errors import EnvguardError
+    from envguard.planning import wheel_match
 
     try:
         _, seen = Interpreters().look(target(argparse.Namespace(python=None), around).python)
     except EnvguardError:
         return f"cp{sys.version_info.major}{sys.version_info.minor}", sysconfig.get_platform()
-    major, minor = seen.version.split(".")[:2]
-    return f"cp{major}{minor}{'t' if f'-{major}{minor}t' in seen.soabi else ''}", seen.platform_tag
+    want = wheel_match.of_interpreter(seen)
+    return want.python or wheel_match.ANY, want.platform or wheel_match.ANY
 
 
 def installer() -> Uv:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from envguard.errors import EnvguardError, ProbeFailedError
-from envguard.model.distribution import Distribution, Evidence
+from envguard.errors import EnvguardError, ProbeFailedError, UsageError
+from envguard.model.distribution import Distribution, Evidence, Wheel
+from envguard.model.lock import Lock
 from envguard.model.observed import Unobserved, Value
 from envguard.model.target import Level, Target
 from envguard.ports import Identifier, Prober, Progress
@@ -55,7 +56,42 @@ def identify(target: Target, *, prober: Prober, provenance: Identifier, progress
     if isinstance(seen, Unobserved):
         raise ProbeFailedError(f"the installed distributions could not be read: {seen.reason}")
     distributions: Sequence[Distribution] = seen.value if isinstance(seen, Value) else ()
-    wheels = provenance.wheels(prober.layout(target), distributions)
+    return _identification(distributions, provenance.wheels(prober.layout(target), distributions), provenance)
+
+
+def identify_recorded(lock: Lock, *, provenance: Identifier) -> Identification:
+    """Which wheels a lock's distributions came from, where it doesn't say. UsageError: it says too little."""
+    seen, interpreter = lock.facts.distributions, lock.facts.interpreter
+    if not isinstance(seen, Value) or not isinstance(interpreter, Value):
+        raise UsageError("the lock records no distributions, or no interpreter", where=lock.name)
+    wheels = provenance.recorded(seen.value, interpreter.value)
+    return _identification(seen.value, wheels, provenance)
+
+
+def completed(lock: Lock, found: Identification, indexes: Mapping[str, str]) -> Lock:
+    """The lock with every wheel that is known now; nothing that it knew is changed.
+
+    ``indexes``: name → address of those that a lock may name.
+    """
+    seen = lock.facts.distributions
+    if not isinstance(seen, Value):
+        return lock
+    now = {entry.distribution.name: entry.distribution.wheel for entry in found.entries}
+    whole = tuple(
+        replace(one, wheel=replace(now[one.name], rebuilt=one.wheel.rebuilt))
+        if one.wheel.original is None and now[one.name].original is not None
+        else one
+        for one in seen.value
+    )
+    used = {one.wheel.index for one in whole}
+    named = {name: address for name, address in indexes.items() if name in used}
+    facts = replace(lock.facts, distributions=Value(whole))
+    return replace(lock, facts=facts, indexes={**named, **lock.indexes})
+
+
+def _identification(
+    distributions: Sequence[Distribution], wheels: Mapping[str, Wheel], provenance: Identifier
+) -> Identification:
     entries = [
         Identified(
             replace(one, wheel=wheels[one.name]) if one.name in wheels else one, provenance.remark(one.name)

@@ -17,7 +17,7 @@ from envguard.model.target import Level, Target
 from envguard.model.wheel_facts import Part
 from envguard.operations.parallel import each
 from envguard.operations.recorded import baseline_of
-from envguard.planning import pythons
+from envguard.planning import pythons, wheel_match
 from envguard.planning.obtain import Problem, obtain, same_record_candidates
 from envguard.planning.pythons import Python
 from envguard.planning.restore import (
@@ -27,6 +27,7 @@ from envguard.planning.restore import (
     searched_by_record,
     unsupplied,
 )
+from envguard.planning.wheel_match import Wanted
 from envguard.ports import Baseline, Environments, Index, Installer, Prober, Progress, Store, WheelReader
 
 _OFFLINE = frozenset({"find-links", "archive"})
@@ -93,6 +94,8 @@ def _same_records(
     lock: Lock, offers: Mapping[str, Sequence[Offer]], reader: WheelReader, progress: Progress
 ) -> dict[str, tuple[Offer, ...]]:
     """For what no source has by its sha256: offers whose RECORD has the recorded fingerprint."""
+    recorded = lock.facts.interpreter
+    want = wheel_match.of_interpreter(recorded.value) if isinstance(recorded, Value) else Wanted()
     lost = [
         entry
         for entry in recorded_distributions(lock)
@@ -100,7 +103,7 @@ def _same_records(
     ]
 
     def search(entry: Distribution) -> tuple[Offer, ...]:
-        candidates = same_record_candidates(entry, offers[entry.name])
+        candidates = same_record_candidates(entry, offers[entry.name], want)
         return tuple(offer for offer in candidates if _has_record(entry, offer, reader))[:1]
 
     found = each(search, lost, progress, "look into other wheels", "distributions")

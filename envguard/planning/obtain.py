@@ -10,8 +10,10 @@ from enum import Enum
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Evidence, Wheel
 from envguard.model.offer import Offer
-from envguard.planning import wheel_names
+from envguard.planning import wheel_match, wheel_names
+from envguard.planning.wheel_match import Wanted
 
+ANYWHERE = Wanted()
 _MOST_CANDIDATES = 8
 
 
@@ -55,6 +57,8 @@ class Step:
     offers: tuple[Offer, ...] = ()
     """Where to get it, best first; none when the store holds it."""
     notes: tuple[str, ...] = ()
+    by_record: bool = False
+    """The lock doesn't know the wheel; this one's RECORD is the recorded one."""
     rebuilt: bool = False
     """It is one that was rebuilt from installed files: the same record fingerprint, bytes of its own."""
 
@@ -125,8 +129,13 @@ def _from_offers(
     return Step(entry.name, entry.version, filename, sha256, size, first.source, tuple(candidates), tuple(notes))
 
 
-def same_record_candidates(entry: Distribution, offers: Sequence[Offer]) -> tuple[Offer, ...]:
-    """Offers that may hold the recorded files in other bytes; only those whose sha256 is stated."""
+def same_record_candidates(
+    entry: Distribution, offers: Sequence[Offer], want: Wanted = ANYWHERE
+) -> tuple[Offer, ...]:
+    """Offers that may hold the recorded files in other bytes; only those whose sha256 is stated.
+
+    ``want``: the recorded Python and platform.
+    """
     if entry.record is None:
         return ()
     fitting = [
@@ -139,6 +148,8 @@ def same_record_candidates(entry: Distribution, offers: Sequence[Offer]) -> tupl
     if entry.wheel.filename is not None:
         # RECORD holds the hash of WHEEL, which names the tags: of other tags there can be no same one
         fitting = [offer for offer in fitting if _named(entry.wheel, offer)]
+    else:
+        fitting = wheel_match.fitting(fitting, want)
     return tuple(fitting[:_MOST_CANDIDATES])
 
 
@@ -147,8 +158,9 @@ def _same_record(entry: Distribution, offers: Sequence[Offer], records: Sequence
     for offer in records:
         if offer.sha256 is None or not wheel_names.fits(offer.filename, entry.name, entry.version):
             continue
-        note = (
-            f"{entry.name}: OTHER BYTES: no source has the recorded wheel ({entry.wheel.sha256 or 'unknown'}); "
+        known = entry.wheel.sha256 is not None
+        loud = (
+            f"{entry.name}: OTHER BYTES: no source has the recorded wheel ({entry.wheel.sha256}); "
             f"taken: {offer.filename} of {offer.source} ({offer.sha256}), whose RECORD names the same files"
         )
         return Step(
@@ -159,7 +171,8 @@ def _same_record(entry: Distribution, offers: Sequence[Offer], records: Sequence
             offer.size,
             offer.source,
             tuple(one for one in offers if one == offer) or (offer,),
-            (note,),
+            (loud,) if known else (),
+            by_record=not known,
         )
     return None
 

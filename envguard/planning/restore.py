@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -126,10 +126,25 @@ def plan_restore(lock: Lock, lock_id: str, at_hand: AtHand, without: AbstractSet
             *machine,
             *_room(at_hand.room, size, count),
         ),
-        notes=(*(note for step in steps for note in step.notes), *file_notes, *python.notes, *machine_notes),
+        notes=(
+            *(note for step in steps for note in step.notes),
+            *_by_record(steps),
+            *file_notes,
+            *python.notes,
+            *machine_notes,
+        ),
         size_needed=size,
         files_needed=count,
     )
+
+
+def _by_record(steps: Sequence[Step]) -> Iterator[str]:
+    found = sum(step.by_record for step in steps)
+    if found:
+        yield (
+            f"{found} of {len(steps)} wheels were found by their RECORD, since the lock doesn't know them; "
+            "to write them into it: envguard identify --lock LOCK --update"
+        )
 
 
 def recorded_distributions(lock: Lock) -> tuple[Distribution, ...]:

@@ -45,6 +45,16 @@ def _python(text: str) -> str:
     return f"cp{match[1]}{match[2]}{match[3].lower()}"
 
 
+def of_interpreter(seen: Interpreter) -> Wanted:
+    """What can be installed for a Python; another implementation than CPython: anything."""
+    numbers = re.match(r"(\d+)\.(\d+)", seen.version)
+    if numbers is None or seen.implementation != "cpython":
+        return Wanted()
+    minor = f"{numbers[1]}{numbers[2]}"
+    threads = "t" if f"-{minor}t" in seen.soabi else ""
+    return wanted(f"cp{minor}{threads}", seen.platform_tag or ANY)
+
+
 def fits(wheel: WheelName, want: Wanted) -> bool:
     """Whether a wheel can be installed there."""
     pairs = None if want.python is None else _pairs(want.python)

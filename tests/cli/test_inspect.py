@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from envguard.cli import main as cli
 from envguard.formats.lockfile import write_lock
 from envguard.model.digest import Digest
 from envguard.model.distribution import Distribution, Wheel
+from envguard.model.facts import Facts
 from envguard.model.lock import Lock
 from envguard.model.observed import Value
 from tests import builders
@@ -147,6 +149,62 @@ def test_offline_asks_no_index(server: FaultServer, tmp_path: Path, environment:
     assert cli.main(["snapshot", "--offline", "--python", str(environment), "--name", "good"]) == 0
     assert server.asked == []
     assert "index-record" not in Path("lockfiles/good.toml").read_text()
+
+
+def test_a_lock_made_without_a_network_is_completed_elsewhere(
+    server: FaultServer, tmp_path: Path, environment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "w").mkdir()
+    wheels = [builders.wheel(tmp_path / "w", name, "1.0", {f"{name}.py": "x"}) for name in ("idna", "lost")]
+    for wheel in wheels:
+        install(environment, wheel)
+    assert cli.main(["snapshot", "--offline", "--no-archive", "--python", str(environment), "--name", "good"]) == 0
+    lock = Path("lockfiles/good.toml")
+    lock.write_text(f"# by hand\n{lock.read_text()}")
+    before = lock.read_text()
+    elsewhere = builders.wheel(tmp_path / "w", "idna", "1.0", {"idna.py": "y"}, tag="cp39-cp39-win_amd64")
+    server.on("/default/idna/", page(*[serve(server, wheel) for wheel in [elsewhere] * 9 + [wheels[0]]]))
+    server.on("/default/lost/", page())
+
+    assert cli.main(["identify", "--lock", str(lock)]) == 4
+    assert lock.read_text() == before
+    capsys.readouterr()
+    assert cli.main(["restore", str(lock), "--plan", "--without", "lost", "--format", "json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [step["by-record"] for step in plan["steps"]] == [True]
+    assert any("envguard identify --lock" in note for note in plan["notes"])
+
+    assert cli.main(["identify", "--lock", str(lock), "--update"]) == 4
+    after = lock.read_text()
+    assert after.startswith("# by hand\n") and "127.0.0.1" not in after
+    assert f'sha256 = "{Digest.of(wheels[0].read_bytes())}"' in after
+    assert (after.count('evidence = "index-record"'), after.count('evidence = "none"')) == (1, 1)
+    assert cli.main(["verify", str(lock), "--python", str(environment)]) == 0
+    assert cli.main(["identify", "--lock", str(lock), "--update"]) == 4
+    assert lock.read_text() == after
+
+
+def test_a_wheel_that_was_rebuilt_is_still_looked_for(
+    server: FaultServer, tmp_path: Path, environment: Path
+) -> None:
+    (tmp_path / "w").mkdir()
+    wheel = builders.wheel(tmp_path / "w", "idna", "1.0", {"idna.py": "x"})
+    install(environment, wheel)
+    assert cli.main(["snapshot", "--offline", "--python", str(environment), "--name", "good"]) == 0
+    lock = Path("lockfiles/good.toml")
+    (rebuilt,) = re.findall(r"(?m)^rebuilt = .*$", lock.read_text())
+    server.on("/default/idna/", page(serve(server, wheel)))
+    assert cli.main(["identify", "--lock", str(lock), "--update"]) == 0
+    after = lock.read_text()
+    assert f'sha256 = "{Digest.of(wheel.read_bytes())}"' in after and rebuilt in after
+
+
+def test_what_is_no_lock_to_complete(server: FaultServer, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bare.toml").write_bytes(write_lock(Lock("bare", Facts())))
+    assert cli.main(["identify", "--lock", "bare.toml"]) == 2
+    assert cli.main(["identify", "--lock", "none.toml", "--update"]) == 2
+    assert cli.main(["identify", "--update"]) == 2
+    assert "--lock LOCK" in capsys.readouterr().err
 
 
 def test_challenge(server: FaultServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from envguard.planning.obtain import (
     obtain,
     same_record_candidates,
 )
+from envguard.planning.wheel_match import Wanted
 from tests.builders import digest, distribution
 
 FILE = "demo-1.0-py3-none-any.whl"
@@ -224,7 +225,7 @@ class TestOtherBytesOfTheSameRecord:
     def test_it_serves_for_a_wheel_that_was_never_known(self) -> None:
         other = offer(sha256=OTHER)
         found = step(obtain(entry(sha256=None), set(), [other], records=[other]))
-        assert "no source has the recorded wheel (unknown)" in found.notes[0]
+        assert (found.by_record, found.notes) == (True, ())
 
     def test_which_are_worth_reading(self) -> None:
         same, build, silent = offer(sha256=OTHER), offer(BUILD_3, sha256=digest("3")), offer()
@@ -233,6 +234,16 @@ class TestOtherBytesOfTheSameRecord:
         unknown = replace(recorded, wheel=Wheel())
         assert same_record_candidates(unknown, [silent, build, same]) == (build, same)
         assert same_record_candidates(replace(recorded, record=None), [same]) == ()
+
+    def test_an_unknown_one_is_looked_for_among_those_of_the_recorded_python(self) -> None:
+        others = [
+            offer(f"demo-1.0-cp3{minor}-cp3{minor}-{platform}.whl", sha256=digest(f"{minor}{platform}"))
+            for minor in range(9, 15)
+            for platform in ("macosx_11_0_arm64", "manylinux_2_28_x86_64", "win_amd64")
+        ]
+        recorded = replace(entry(), record=digest("record"), wheel=Wheel())
+        found = same_record_candidates(recorded, others, Wanted("cp314", "linux_x86_64"))
+        assert [one.filename for one in found] == ["demo-1.0-cp314-cp314-manylinux_2_28_x86_64.whl"]
 
 
 def test_an_editable_install_names_where_its_files_are() -> None:

@@ -16,6 +16,7 @@ from envguard.adapters.remote.kept import KeptWheels
 from envguard.errors import EnvguardError, IndexUnreachableError, NotObtainableError
 from envguard.formats.distinfo import read_wheel_tags
 from envguard.model.distribution import Distribution, Evidence, Wheel
+from envguard.model.facts import Interpreter
 from envguard.model.target import Layout
 from envguard.model.wheel_facts import Cost, Fingerprint, Part, WheelFacts
 from envguard.planning import reupload, wheel_match, wheel_names
@@ -77,6 +78,18 @@ class IndexRecord:
         self.asked = len(left)
         search = _Search(self._index, self._reader, self._kept, _want(layout))
         for distribution, answer in self._answers(lambda one: search.wheel(locate(layout, one)), left):
+            self._take(distribution, answer, found)
+        return found
+
+    def recorded(self, distributions: Sequence[Distribution], interpreter: Interpreter) -> Mapping[str, Wheel]:
+        """As ``wheels``, where no environment is at hand: by the recorded fingerprints alone."""
+        found: dict[str, Wheel] = {}
+        if self._index is None or self._reader is None:
+            return found
+        left = [one for one in distributions if _is_open(one, None if one.wheel.original is None else one.wheel)]
+        self.asked = len(left)
+        search = _Search(self._index, self._reader, self._kept, wheel_match.of_interpreter(interpreter))
+        for distribution, answer in self._answers(lambda one: search.wheel(Installed(one, None)), left):
             self._take(distribution, answer, found)
         return found
 
