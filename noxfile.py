@@ -37,7 +37,16 @@ def layers(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests but those on a real torch environment."""
-    chosen = session.posargs or ["-n", "2", "-m", "not torch and not nightly", "--durations", "25"]
+    chosen = session.posargs or [
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-m",
+        "not torch and not nightly",
+        "--durations",
+        "25",
+    ]
     _run(session, "pytest", *chosen)
 
 

@@ -149,6 +149,7 @@ class TestRealTorch:
             progress=Quiet(),
         )
 
+    @pytest.mark.nightly  # tests/runtime/test_real_torch.py shows the same race at every commit
     def test_without_the_guard_the_race_is_seen(self, torch_environment: Path, tmp_path: Path) -> None:
         rehearsed = self.rehearsed(torch_environment, tmp_path, UNMASK, guard=False)
 
@@ -167,7 +168,7 @@ class TestRealTorch:
     def test_one_that_hangs_ends_at_its_deadline_with_the_stacks(
         self, torch_environment: Path, tmp_path: Path
     ) -> None:
-        rehearsed = self.rehearsed(torch_environment, tmp_path, HANG, deadline=60.0)
+        rehearsed = self.rehearsed(torch_environment, tmp_path, HANG, deadline=30.0)
 
         assert rehearsed.exit_code == 1 and len(rehearsed.passes) == 1
         assert rehearsed.passes[0].hung == "staggered starts"
