@@ -53,21 +53,10 @@ def pairs(here: Place, wheels: Path) -> Iterator[Pair]:
         ("warm cache, hardlinks, no bytecode", False, "hardlink", [], None),
     ):
         there = here.folder / "synced"
-        sync = [
-            "--offline",
-            "--no-index",
-            "--find-links",
-            wheels,
-            "--cache-dir",
-            cache,
-            "--link-mode",
-            mode,
-            *more,
-        ]
+        sync = ["--offline", "--no-index", "--find-links", wheels, "--cache-dir", cache, *more]
+        sync += ["--link-mode", mode, "-p", there, pinned]
         make = shlex.join(map(str, [here.uv, "venv", "-q", "-p", sys.executable, there]))
-        fill = shlex.join(
-            map(str, [here.uv, "pip", "sync", "-q", *sync, "--link-mode", mode, "-p", there, pinned])
-        )
+        fill = shlex.join(map(str, [here.uv, "pip", "sync", "-q", *sync]))
         yield Pair(
             f"restore, {len(lines)} distributions",
             ours,
