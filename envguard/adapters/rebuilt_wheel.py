@@ -219,7 +219,7 @@ class _Making:
 
     def _read(self, path: Path) -> bytes:
         try:
-            return read_file(str(path), cap=_SMALL)
+            return read_file(str(path), cap=_SMALL, follow=True)  # of rows whose digest is, or was, compared
         except OSError as problem:
             raise self.source.refuse(f"{path.name} can't be read: {problem.strerror}", str(path)) from None
 

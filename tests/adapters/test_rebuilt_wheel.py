@@ -210,6 +210,15 @@ def test_a_link_that_leads_to_the_claimed_bytes_is_as_good(place: Place) -> None
     assert place.rebuild()[1].read_bytes() == usual
 
 
+def test_a_script_that_is_a_link_is_rebuilt(place: Place) -> None:
+    place.install(place.wheel(files={"demo.py": "", "demo-1.0.data/scripts/tool": b"\x7fELF"}))
+    usual = place.rebuild()[1].read_bytes()
+    file = place.environment / "bin" / "tool"
+    file.rename(place.root / "tool")
+    file.symlink_to(place.root / "tool")
+    assert place.rebuild()[1].read_bytes() == usual
+
+
 def test_a_link_to_other_bytes_is_refused(place: Place) -> None:
     place.install(place.wheel())
     file = place.site / "demo" / "__init__.py"
