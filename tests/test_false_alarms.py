@@ -34,6 +34,7 @@ DISTRIBUTIONS = (
     "ninja",  # an executable in bin
     "jmespath",  # a script with a Python shebang
     "docutils<0.21",  # many such scripts
+    "numba",  # one that declares its coding, for which uv writes another start
     "tqdm",  # a console script; a man page
     "jupyterlab-widgets",  # data below share
     "widgetsnbextension",  # data below etc

@@ -16,7 +16,12 @@ HERE = "."
 """The folder of an interpreter that is found beside the script itself."""
 
 _PYTHON = re.compile(r"pythonw?[\d.]*(?:t|d)?")
-_EXEC = re.compile(rb"'''exec' ([^\r\n]*) \"\$0\" \"\$@\"\r?\n' '''\r?\n")
+_EXEC = re.compile(
+    rb"(?:# coding: [\w.-]+\r?\n)?"  # uv repeats what a script declares: it counts in the first lines alone
+    rb"'''exec' ([^\r\n]*) \"\$0\" \"\$@\"\r?\n' '''\r?\n"
+)
+_OCTAL = re.compile(r"""\"\$\(printf %b ((?:'\\'0[0-7]{3} ?)+)\)\"""")
+"""A word that uv (0.13) writes as ``printf``'s escapes, so that it is ASCII in whatever coding the script has."""
 _BESIDE = re.compile(r"""\"\$\(dirname (?:-- )?\"\$(?:0|\(realpath (?:-- )?\"\$0\"\))\"\)\"/(.*)""")
 _TRIMS = (
     r"    sys\.argv\[0\] = re\.sub\(r(?P<quote>['\"])\(-script\\\.pyw\??\|\\\.exe\)\?\$(?P=quote), "
@@ -101,6 +106,7 @@ def _split(content: bytes) -> tuple[str, bytes] | None:
 
 def _unquoted(word: str) -> str | None:
     """The path that one word of shell stands for; ``./name`` for a file beside the script."""
+    word = _OCTAL.sub(_spelled, word)
     beside = _BESIDE.fullmatch(word)
     try:
         words = shlex.split(beside[1] if beside else word)
@@ -109,3 +115,8 @@ def _unquoted(word: str) -> str | None:
     if len(words) != 1:
         return None
     return f"{HERE}/{words[0]}" if beside and "/" not in words[0] else words[0]
+
+
+def _spelled(escapes: re.Match[str]) -> str:
+    codes = bytes(int(code, 8) & 0xFF for code in re.findall(r"0([0-7]{3})", escapes[1]))
+    return shlex.quote(codes.decode("utf-8", "surrogateescape"))

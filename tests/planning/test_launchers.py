@@ -104,6 +104,35 @@ def test_every_script_has_its_first_line_back(start: str) -> None:
     assert undone(f"{STARTS[start]}print(1)\n") == b"#!python\nprint(1)\n"
 
 
+_PYTHON_OCTAL = r"'\'0160 '\'0171 '\'0164 '\'0150 '\'0157 '\'0156"
+_PATH_OCTAL = r"'\'0057 '\'0145 '\'0156 '\'0166 '\'0057 '\'0142 '\'0151 '\'0156 '\'0057 " + _PYTHON_OCTAL
+
+
+@pytest.mark.parametrize("coding", ["UTF-8", "latin-1", "cp1252", "utf_8"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        rf'''"$(dirname -- "$(realpath -- "$0")")"/"$(printf %b {_PYTHON_OCTAL})"''',
+        rf'''"$(printf %b {_PATH_OCTAL})"''',
+    ],
+    ids=["beside", "path"],
+)
+def test_a_script_that_declares_its_coding(coding: str, asked: str) -> None:
+    """As uv 0.13 writes it where a plain first line won't do."""
+    body = f"# -*- coding: {coding} -*-\nprint('\xe9')\n".encode("latin-1")
+    whole = f"#!/bin/sh\n# coding: {coding}\n'''exec' {asked} \"$0\" \"$@\"\n' '''\n".encode() + body
+    assert undo(whole, folders=(BIN,)) == b"#!python\n" + body
+    assert interpreter(whole) in ("./python", f"{BIN}/python")
+
+
+@pytest.mark.parametrize(
+    "asked", [r'''"$(printf %b '\'0057 '\'0145)"''', r'''"$(printf %b rm)"''', r'''"$(printf %b '\'0999)"''']
+)
+def test_other_words_of_escapes_are_verbatim(asked: str) -> None:
+    whole = f"#!/bin/sh\n# coding: utf-8\n'''exec' {asked} \"$0\" \"$@\"\n' '''\nprint(1)\n".encode()
+    assert undo(whole, folders=(BIN,)) == whole
+
+
 def test_attribute_of_an_attribute() -> None:
     text = UV.replace("import main", "import A").replace("main()", "A.b()")
     assert undone(f"#!/env/bin/python\n{text}") == b"#!python\n# launcher of toy.cli:A.b\n"
