@@ -45,6 +45,12 @@ def _compiled(toy: Toy) -> None:
     )
 
 
+def _stale(toy: Toy) -> None:
+    """As after a copy that keeps no times: Python leaves every .pyc alone."""
+    _compiled(toy)
+    _touch(1_700_000_000)(toy)
+
+
 def _not_compiled(toy: Toy) -> None:
     _compiled(toy)
     for cache in toy.environment.rglob("__pycache__"):
@@ -86,6 +92,7 @@ CHANGES: dict[str, Callable[[Toy], None]] = {
     "moved": _moved,
     "compiled": _compiled,
     "not compiled": _not_compiled,
+    "compiled, and touched later": _stale,
     "another language": _variables(LC_ALL="C", LANG="tr_TR.UTF-8"),
     "no language": _variables(LC_ALL="POSIX", PYTHONUTF8="0"),
     "another time zone": _variables(TZ="Pacific/Kiritimati"),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from envguard.adapters.hashing import Root, Wanted, at, open_file, see
 from envguard.formats import pyc
+from envguard.model.bytecode import WITHOUT_SOURCE
 from envguard.model.facts import FileFact, FileKind
 from envguard.planning.held import Claim, Entry, owners_of, sha256_of
 
@@ -136,7 +137,7 @@ def _misfit(root: Root, compiled: str, source: str, tag: str) -> tuple[str | Non
         place, folder = at(source, root)
         seen = os.stat(place, dir_fd=folder)  # as Python does, through a link
     except OSError:
-        return "without a source", False
+        return WITHOUT_SOURCE, False
     try:
         handle = open_file(compiled, root)
         try:

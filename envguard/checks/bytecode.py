@@ -1,12 +1,14 @@
 """Bytecode that isn't its source's.
 
 What drifts: .pyc files, the compiled form that Python really runs. Each one names the source it was
-compiled from, by time and size or by a hash. Here one doesn't fit its source, or has none.
+compiled from, by time and size or by a hash. Here one says that it is its source's, and isn't.
 
 Why it changes a training: if a .pyc says it belongs to the source, Python runs it and never reads
 the source. The .py file on the screen can be right, its hash in RECORD too, and other code runs.
-No wheel's RECORD covers bytecode, so no installer checks it. It happens with clocks set back, with
-files copied or edited with their times kept, and with a .pyc left behind when its source went.
+No wheel's RECORD covers bytecode, so no installer checks it. It happens with clocks set back, and
+with files copied or edited with their times kept. A .pyc that doesn't fit its source by its own
+header is only noted: Python leaves it alone and compiles the source anew, at every start where it
+may not write. That happens when an environment is copied without its times.
 
 How to read it: verify looks at the header of every .pyc; verify --full compiles the source again
 and compares the code itself. Many files of one distribution are told in one line.
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 from envguard.checks.check import Check
 from envguard.checks.installed import Installed, installed, lock_key
 from envguard.checks.words import arrow, count, few
+from envguard.model.bytecode import UNUSED
 from envguard.model.drift import Finding, Severity
 from envguard.model.facts import FileFact, FileKind
 
@@ -36,12 +39,12 @@ _HINT = "compile anew: python -m compileall -f -q FOLDER, or delete its __pycach
 def compare(recorded: Installed, observed: Installed) -> Iterator[Finding]:
     """A finding a file; one for many files of a distribution, or of a folder that none owns."""
     was, now = _bytecode(recorded), _bytecode(observed)
-    groups: dict[str, list[FileFact]] = {}
+    groups: dict[tuple[str, bool], list[FileFact]] = {}
     for place, fact in sorted(now.items()):
         before = was.get(place)
         if before is None or before.sha256 != fact.sha256:
-            groups.setdefault(_group(fact), []).append(fact)
-    for name, facts in sorted(groups.items()):
+            groups.setdefault((_group(fact), fact.detail in UNUSED), []).append(fact)
+    for (name, _), facts in sorted(groups.items()):
         if len(facts) > _MANY:
             yield _grouped(name, facts)
         else:
@@ -60,12 +63,20 @@ def _finding(was: FileFact | None, now: FileFact) -> Finding:
     why = f": {now.detail}" if now.detail else ""
     changed = "" if was is None else f", as when it was recorded, but changed{arrow(was.sha256, now.sha256)}"
     words = f"isn't its source's{changed}{why}"
-    return Finding(now.shown, detail=words, hint=_HINT, key=lock_key(was, now))
+    return _told(now.shown, words, [now], lock_key(was, now))
 
 
 def _grouped(name: str, facts: list[FileFact]) -> Finding:
     detail = f"{count(len(facts), '.pyc file')} aren't their sources' ({few([fact.shown for fact in facts])})"
-    return Finding(name, detail=detail, hint=_HINT, key=lock_key(None, facts[0]))
+    return _told(name, detail, facts, lock_key(None, facts[0]))
+
+
+def _told(subject: str, detail: str, facts: list[FileFact], key: str | None) -> Finding:
+    if all(fact.detail in UNUSED for fact in facts):
+        return Finding(
+            subject, detail=f"{detail}; Python compiles anew", severity=Severity.NOTE, hint=_HINT, key=key
+        )
+    return Finding(subject, detail=detail, hint=_HINT, key=key)
 
 
 def _group(fact: FileFact) -> str:

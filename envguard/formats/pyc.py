@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envguard.model.bytecode import CUT, OTHER_PYTHON, OTHER_SIZE, OTHER_TIME, UNKNOWN
+
 HEADER_SIZE = 16
 
 _NAME = re.compile(r"(?P<stem>.+?)\.(?P<tag>[a-z]+-?\d+t?)(?:\.opt-(?P<optimisation>\w+))?\.pyc", re.DOTALL)
@@ -50,17 +52,17 @@ def is_hashed(header: bytes) -> bool:
 def misfit(header: bytes, tag: str, mtime_ns: int, size: int) -> str | None:
     """Why a header doesn't fit its source, in a few words; None when it does, as far as size and time can tell."""
     if len(header) < HEADER_SIZE:
-        return "cut off"
+        return CUT
     magic = _MAGIC.get(tag.removesuffix("t"))
     if magic is not None and header[:4] != magic.to_bytes(2, "little") + b"\r\n":
-        return "of another Python"
+        return OTHER_PYTHON
     flags = int.from_bytes(header[4:8], "little")
     if flags & ~(_HASHED | _CHECKED):
-        return "of an unknown kind"
+        return UNKNOWN
     if flags & _HASHED:
         return None
     if int.from_bytes(header[8:12], "little") != (mtime_ns // 1_000_000_000) & 0xFFFFFFFF:
-        return "of another time than its source"
+        return OTHER_TIME
     if int.from_bytes(header[12:16], "little") != size & 0xFFFFFFFF:
-        return "of a source of another size"
+        return OTHER_SIZE
     return None

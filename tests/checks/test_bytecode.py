@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from envguard.checks.bytecode import CHECK
+from envguard.model.bytecode import OTHER_TIME, UNUSED
 from envguard.model.digest import Digest
 from envguard.model.drift import Outcome
 from envguard.model.facts import Facts, FileFact, FileKind
@@ -35,6 +38,21 @@ def test_new() -> None:
     assert lines(CHECK, having(), having(pyc(detail="its header names another size"))) == [
         "drift requests/__pycache__/api.pyc isn't its source's: its header names another size"
     ]
+
+
+@pytest.mark.parametrize("why", sorted(UNUSED))
+def test_what_python_leaves_alone_is_a_note(why: str) -> None:
+    assert lines(CHECK, having(), having(pyc(detail=why))) == [
+        f"note requests/__pycache__/api.pyc isn't its source's: {why}; Python compiles anew"
+    ]
+
+
+def test_among_many_left_alone_one_that_runs_is_told_apart() -> None:
+    files = [pyc(f"requests/__pycache__/{name}.pyc", detail=OTHER_TIME) for name in "abcd"]
+    evil = pyc("requests/__pycache__/e.pyc", detail="not its source's code")
+    drift, note = sorted(lines(CHECK, having(), having(*files, evil)))
+    assert drift == "drift requests/__pycache__/e.pyc isn't its source's: not its source's code"
+    assert note.startswith("note requests 4 .pyc files aren't their sources'")
 
 
 def test_as_recorded() -> None:

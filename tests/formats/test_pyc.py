@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import importlib.util
+import marshal
+import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from envguard.formats.pyc import cache_tags, is_hashed, misfit, parse_name
+from envguard.model.bytecode import UNUSED, WITHOUT_SOURCE
 
 TAG = "cpython-311"
 
@@ -85,3 +90,42 @@ def test_is_hashed() -> None:
     assert is_hashed(header(flags=3))
     assert not is_hashed(header())
     assert not is_hashed(b"")
+
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "cut off": lambda whole: whole[:9],
+    "of another Python": lambda whole: b"\0\0" + whole[2:],
+    "of an unknown kind": lambda whole: whole[:4] + b"\x08\0\0\0" + whole[8:],
+    "of another time than its source": lambda whole: whole[:8] + b"\1\0\0\0" + whole[12:],
+    "of a source of another size": lambda whole: whole[:12] + b"\1\0\0\0" + whole[16:],
+}
+
+
+@pytest.mark.parametrize("words", sorted(UNUSED))
+def test_python_itself_leaves_alone_what_is_told_as_left_alone(tmp_path: Path, words: str) -> None:
+    """Other code lies in a .pyc: it runs while the header fits, and doesn't once it misfits in this way."""
+    source = tmp_path / "asked.py"
+    source.write_text("print('source')\n")
+    seen = source.stat()
+    evil = compile("print('compiled')", "asked.py", "exec")
+    magic = importlib.util.MAGIC_NUMBER + bytes(4)
+    fitting = magic + int(seen.st_mtime).to_bytes(4, "little") + seen.st_size.to_bytes(4, "little")
+    compiled = Path(importlib.util.cache_from_source(str(source)))
+    compiled.parent.mkdir()
+    compiled.write_bytes(fitting + marshal.dumps(evil))
+
+    def runs() -> str:
+        command = [sys.executable, "-B", "-c", "import asked"]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return ended.stdout.strip() or ended.stderr.strip().splitlines()[-1]
+
+    assert runs() == "compiled"
+    if words == WITHOUT_SOURCE:
+        source.unlink()
+        assert runs().startswith("ModuleNotFoundError")
+        return
+    compiled.write_bytes(SPOILT[words](compiled.read_bytes()))
+    header_now = compiled.read_bytes()[:16]
+    tag = sys.implementation.cache_tag
+    assert tag is not None and misfit(header_now, tag, seen.st_mtime_ns, seen.st_size) == words
+    assert runs() == "source"
