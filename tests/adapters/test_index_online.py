@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from envguard.adapters import index_settings
 from envguard.adapters.index import SimpleIndexes
 from envguard.errors import OtherBytesError
 from envguard.formats.index_settings import Sources
@@ -18,22 +15,6 @@ from envguard.model.digest import Digest
 from tests.fakes.index import Silence
 
 pytestmark = pytest.mark.online
-
-
-@pytest.fixture(scope="module")
-def sources() -> Sources:
-    """The default index alone, with this machine's certificates."""
-    whole = index_settings.read()
-    found = next((index for index in whole.indexes if index.name == "default"), None)
-    if found is None:
-        pytest.skip("this machine's settings name no default index")
-    try:
-        urllib.request.urlopen(f"{found.address.bare.rstrip('/')}/idna/", timeout=20).close()
-    except urllib.error.HTTPError:
-        pass
-    except OSError:
-        pytest.skip("the default index can't be reached")
-    return Sources(indexes=(found,), certificates=whole.certificates)
 
 
 @pytest.fixture

@@ -6,14 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from envguard.adapters import index_settings
 from envguard.adapters.index import SimpleIndexes
 from envguard.adapters.interpreter import Interpreters
 from envguard.adapters.prober import EnvironmentProber
@@ -51,21 +48,6 @@ SMALL = (
 )
 SDIST = "docopt==0.6.2"
 """Has an sdist only."""
-
-
-@pytest.fixture(scope="module")
-def sources() -> Sources:
-    whole = index_settings.read()
-    found = next((index for index in whole.indexes if index.name == "default"), None)
-    if found is None:
-        pytest.skip("this machine's settings name no default index")
-    try:
-        urllib.request.urlopen(f"{found.address.bare.rstrip('/')}/idna/", timeout=20).close()
-    except urllib.error.HTTPError:
-        pass
-    except OSError:
-        pytest.skip("the default index can't be reached")
-    return Sources(indexes=(found,), certificates=whole.certificates)
 
 
 @pytest.fixture
