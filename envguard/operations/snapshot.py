@@ -235,22 +235,27 @@ def _differences(before: Facts, facts: Facts, now: datetime, store: Store) -> tu
 
 def _remarks(entries: tuple[Distribution, ...], files: tuple[FileFact, ...]) -> list[str]:
     remarks = []
-    for kind, words in (
-        (FileKind.MODIFIED, "already differ from their wheel"),
-        (FileKind.MISSING, "of a wheel are missing"),
-        (FileKind.UNOWNED, "belong to no distribution"),
-        (FileKind.BYTECODE, "are bytecode that isn't their source's"),
+    for kind, one, several in (
+        (FileKind.MODIFIED, "file already differs from its wheel", "files already differ from their wheel"),
+        (FileKind.MISSING, "file of a wheel is missing", "files of a wheel are missing"),
+        (FileKind.UNOWNED, "file belongs to no distribution", "files belong to no distribution"),
+        (
+            FileKind.BYTECODE,
+            "file is bytecode that isn't its source's",
+            "files are bytecode that isn't their source's",
+        ),
     ):
         paths = [fact.shown for fact in files if fact.kind is kind]
         if paths:
             shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-            remarks.append(f"{len(paths)} file{'s' if len(paths) > 1 else ''} {words}: {shown}")
+            remarks.append(f"{len(paths)} {several if len(paths) > 1 else one}: {shown}")
     unproven = [entry.name for entry in entries if entry.wheel.original is None and entry.origin is None]
     if unproven:
         shown = ", ".join(unproven[:5]) + (f" and {len(unproven) - 5} more" if len(unproven) > 5 else "")
         kept = sum(entry.wheel.rebuilt is not None for entry in entries if entry.name in unproven)
         instead = f"; {kept} rebuilt from the installed files are kept instead" if kept else ""
-        remarks.append(f"{len(unproven)} wheels could not be identified (no sha256): {shown}{instead}")
+        wheels = "wheels" if len(unproven) > 1 else "wheel"
+        remarks.append(f"{len(unproven)} {wheels} could not be identified (no sha256): {shown}{instead}")
     return remarks
 
 

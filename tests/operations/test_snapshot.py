@@ -161,7 +161,9 @@ class TestFiles:
         said = facts(files=Value(seen))
         taken = take(said, store=store, prober=SaidProber(said, content))
         assert {store.read(digest) for digest in taken.lock.archive} == {b"edited", b"loose", b"import c"}
-        assert any("1 file already differ" in remark and "a.py" in remark for remark in taken.remarks)
+        assert any(
+            "1 file already differs from its wheel" in remark and "a.py" in remark for remark in taken.remarks
+        )
 
     def test_what_can_not_be_kept_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(operation, "KEPT_SIZE", 4)
