@@ -161,6 +161,8 @@ def _identify(options: argparse.Namespace) -> int:
     from envguard.operations.identify import completed, identify, identify_recorded
 
     around = wiring.surroundings()
+    if options.lock is not None and options.python is not None:
+        raise UsageError("--lock and --python name two things to identify", hint="leave one out")
     if options.update and options.lock is None:
         raise UsageError("--update writes into a lock, and none is named", hint="--lock LOCK")
     lock, text = load_lock(options.lock) if options.lock is not None else (None, None)

@@ -203,6 +203,7 @@ def test_what_is_no_lock_to_complete(server: FaultServer, capsys: pytest.Capture
     Path("bare.toml").write_bytes(write_lock(Lock("bare", Facts())))
     assert cli.main(["identify", "--lock", "bare.toml"]) == 2
     assert cli.main(["identify", "--lock", "none.toml", "--update"]) == 2
+    assert cli.main(["identify", "--lock", "bare.toml", "--python", "env"]) == 2
     assert cli.main(["identify", "--update"]) == 2
     assert "--lock LOCK" in capsys.readouterr().err
 
