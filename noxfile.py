@@ -40,8 +40,6 @@ def tests(session: nox.Session) -> None:
     chosen = session.posargs or [
         "-n",
         "2",
-        "--dist",
-        "loadgroup",
         "-m",
         "not torch and not nightly",
         "--durations",

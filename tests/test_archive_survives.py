@@ -28,7 +28,7 @@ from tests.installs import Installs, python_of, site_of
 from tests.many import EXTRA
 from tests.test_false_alarms import DISTRIBUTIONS
 
-pytestmark = [pytest.mark.online, pytest.mark.slow, pytest.mark.xdist_group("archive")]
+pytestmark = [pytest.mark.online, pytest.mark.slow]
 
 MORE = (
     "attrs",

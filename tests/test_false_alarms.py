@@ -22,7 +22,7 @@ from envguard.model.policy import Policy
 from envguard.model.target import Level, Target
 from tests.installs import Installs, python_of, site_of
 
-pytestmark = [pytest.mark.online, pytest.mark.slow, pytest.mark.xdist_group("false alarms")]
+pytestmark = [pytest.mark.online, pytest.mark.slow]
 
 DISTRIBUTIONS = (
     "numpy",  # compiled modules; a console script
