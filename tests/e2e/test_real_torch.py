@@ -77,8 +77,8 @@ def test_a_second_snapshot_writes_the_same_bytes(place: Place, good: Path) -> No
     "how",
     [
         {"installer": "pip"},
-        {"install": ["--link-mode", "copy", "--compile-bytecode"]},
-        {"venv": ["--relocatable"]},
+        pytest.param({"install": ["--link-mode", "copy", "--compile-bytecode"]}, marks=pytest.mark.nightly),
+        pytest.param({"venv": ["--relocatable"]}, marks=pytest.mark.nightly),
         {"install": ["--link-mode", "symlink"]},
     ],
     ids=["pip", "uv copy compiled", "uv relocatable", "uv symlink"],

@@ -14,8 +14,9 @@ from tests.runtime.conftest import Ended, Programs
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 RACE = Path(__file__).parent / "programs" / "race.py"
-MARKS = "KeyError: 'custom'"
-"""Another race of torch's that a thread without the guard may lose (``envguard/runtime/marks.py``)."""
+NESTED = "FX to symbolically trace"
+"""The race that is shown. Threads that compile at once without the guard may lose others of torch's too, by chance
+(``envguard/runtime/marks.py`` has one), so nothing is said of other errors where there is no guard."""
 
 
 def seen(ended: Ended) -> dict[str, Any]:
@@ -32,8 +33,7 @@ class TestRace:
     def test_without_the_guard_an_innocent_thread_fails(self, real: Programs, run: int) -> None:
         answer = seen(real.run(RACE, ENVGUARD_GUARD="off"))
 
-        raced = set(answer["errors"]) - {MARKS}
-        assert raced and all("FX to symbolically trace" in error for error in raced)
+        assert any(NESTED in error for error in answer["errors"])
 
     def test_with_it_none_does(self, real: Programs, run: int) -> None:
         ended = real.run(RACE)
@@ -53,7 +53,7 @@ class TestHiddenSetting:
     def test_without_the_guard_attention_runs_dense_and_nobody_says_so(self, real: Programs) -> None:
         ended = real.run(RACE, "soft", ENVGUARD_GUARD="observe")
 
-        assert set(seen(ended)["errors"]) <= {MARKS}
+        assert not any(NESTED in error for error in seen(ended)["errors"])
         assert ended.log["totals"]["dense_calls"] > 0
         assert "dangerous-setting" in {hazard["hazard"] for hazard in ended.log["hazards"]}
 
