@@ -30,7 +30,7 @@ print(time.perf_counter() - began)
 def pairs(here: Place, graphs: int = 60) -> Iterator[Pair]:
     """A cache of so many graphs, compiled on the CPU."""
     cache, artifacts, lock = here.folder / "compiled", here.folder / "artifacts", here.folder / "cached.toml"
-    environ = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_CPP_WRAPPER": "0"}
+    environ = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
     compiled = ["env", *(f"{name}={value}" for name, value in environ.items()), here.python, "-c", COMPILE]
     here.call(*compiled, graphs, artifacts)
     snapshot = [here.tool, "snapshot", "-q", "--offline", "-o", lock, "--python", here.python, "--cache", cache]
@@ -60,7 +60,7 @@ def pairs(here: Place, graphs: int = 60) -> Iterator[Pair]:
         most=7,
     )
     private = here.folder / "torchs"
-    torchs = ["env", f"TORCHINDUCTOR_CACHE_DIR={private}", str(here.python), "-c", LOAD, str(artifacts)]
+    torchs = ["env", f"TORCHINDUCTOR_CACHE_DIR={private}", str(here.python), "-B", "-c", LOAD, str(artifacts)]
     yield Pair(
         f"cache load, {said}",
         load,
