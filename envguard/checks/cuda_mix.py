@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from envguard.checks.check import Check
 from envguard.checks.words import RESTORE, few
-from envguard.model.cuda import distribution_major, library_major
+from envguard.model.cuda import distribution_major, major_of_library
 from envguard.model.distribution import Distribution
 from envguard.model.drift import Finding, Severity
 from envguard.model.facts import Facts
@@ -46,7 +46,7 @@ def cuda(facts: Facts) -> Observed[Cuda]:
     """The section: distributions, with torch where it could be read."""
     torch = value_or_none(facts.torch)
     needed = {
-        major: soname for soname in reversed(torch.needs if torch else ()) if (major := library_major(soname))
+        major: soname for soname in reversed(torch.needs if torch else ()) if (major := major_of_library(soname))
     }
 
     def of(entries: tuple[Distribution, ...]) -> Cuda:

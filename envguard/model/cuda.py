@@ -90,7 +90,7 @@ def distribution_major(name: str, version: str) -> int | None:
     return _OWN_NUMBERED.get(name, {}).get(major)
 
 
-def library_major(soname: str) -> int | None:
+def major_of_library(soname: str) -> int | None:
     """CUDA's major for a soname (``libcudart.so.13``); None for other libraries and for ambiguous ones."""
     match = _LIBRARY.match(soname)
     if match is None:

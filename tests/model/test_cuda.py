@@ -89,7 +89,7 @@ def test_major_of_a_distribution(name: str, version: str, major: int | None) -> 
     ],
 )
 def test_major_of_a_library(soname: str, major: int | None) -> None:
-    assert cuda.library_major(soname) == major
+    assert cuda.major_of_library(soname) == major
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envguard.model.cuda import distribution_major, library_major, variant_version
+from envguard.model.cuda import distribution_major, major_of_library, variant_version
 from envguard.planning.lint.rule import Rule, Said, Subject
 
 
@@ -23,7 +23,7 @@ def look(subject: Subject) -> Iterator[Said]:
     if torch is None:
         return
     variant = variant_version(torch.variant)
-    needed = {major for name in torch.needs if (major := library_major(name))}
+    needed = {major for name in torch.needs if (major := major_of_library(name))}
     if variant is not None and needed and variant[0] not in needed:
         named = ", ".join(sorted(torch.needs))
         yield Said(
