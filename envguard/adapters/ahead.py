@@ -79,11 +79,12 @@ def begin(cache: Callable[[], str]) -> Ahead | None:
 
 def remember(cache: str, folders: Sequence[tuple[str, bool]]) -> None:
     """Keep which folders a look from this working folder walks; ``True``: with all that is below."""
+    import json
     from pathlib import Path
 
     from envguard.adapters import files
 
-    content = marshal.dumps((_FORM, list(folders)), 2)
+    content = json.dumps([_FORM, list(folders)]).encode("ascii")
     with contextlib.suppress(OSError, ValueError):
         file = _file(cache)
         with contextlib.suppress(FileNotFoundError), open(file, "rb") as stream:  # noqa: PTH123
@@ -105,10 +106,12 @@ def _in_child(write: int, cache: Callable[[], str]) -> NoReturn:
 
 
 def _walked(cache: str) -> dict[str, Seen]:
+    import json
+
     from envguard.adapters import tree
 
     with open(_file(cache), "rb") as stream:  # noqa: PTH123
-        form, folders = marshal.loads(stream.read(_CAP))  # noqa: S302 - own file; only names folders to list
+        form, folders = json.loads(stream.read(_CAP))
     if form != _FORM:
         return {}
     found: dict[str, Seen] = {}

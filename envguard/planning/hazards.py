@@ -99,6 +99,12 @@ def if_several(answer: Answer, scene: Scene) -> Answer:
     return answer
 
 
+def only_if(condition: str, answer: Answer) -> Answer:
+    """What is certain of the build, and of the run only under a condition that can't be seen from outside."""
+    verdict, detail = answer
+    return (Verdict.UNKNOWN, f"{detail}, if {condition}") if verdict is Verdict.CERTAIN else answer
+
+
 def _is_global(signs: Signs | None) -> bool | None:
     return None if signs is None or signs.flag is None else signs.flag == "process"
 
@@ -125,30 +131,18 @@ def _masked(hazard: Hazard, scene: Scene) -> Answer:
 
 def _block_mask(hazard: Hazard, scene: Scene) -> Answer:
     sign = scene.signs.shared_marks if scene.signs else None
-    verdict, detail = if_several(by_source(hazard, scene, sign), scene)
-    if verdict is Verdict.CERTAIN:
-        return Verdict.UNKNOWN, f"{detail}, if the run uses flex_attention"
-    return verdict, detail
+    return only_if("the run uses flex_attention", if_several(by_source(hazard, scene, sign), scene))
 
 
 def _thread_settings(hazard: Hazard, scene: Scene) -> Answer:
     sign = scene.signs.thread_settings if scene.signs else None
-    verdict, detail = if_several(by_source(hazard, scene, sign), scene)
-    if verdict is Verdict.CERTAIN:
-        return Verdict.UNKNOWN, f"{detail}, if the program sets any in its main thread"
-    return verdict, detail
+    return only_if("the program sets any in its main thread", if_several(by_source(hazard, scene, sign), scene))
 
 
 def _flex_backward(hazard: Hazard, scene: Scene) -> Answer:
     cacheable = scene.signs.flex_backward_cacheable if scene.signs else None
-    verdict, detail = by_source(hazard, scene, None if cacheable is None else not cacheable)
-    return (
-        (Verdict.UNKNOWN, f"{detail}, if the run trains flex_attention")
-        if verdict is Verdict.CERTAIN
-        else (
-            verdict,
-            detail,
-        )
+    return only_if(
+        "the run trains flex_attention", by_source(hazard, scene, None if cacheable is None else not cacheable)
     )
 
 
