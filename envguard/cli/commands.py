@@ -34,7 +34,9 @@ MODULES: Mapping[str, Entry] = {
     "doctor": Entry("doctor", "List the known traps that apply to an environment, worst first."),
     "inspect": Entry("inspect", "Say which build a wheel is, without downloading it: commit, CUDA, pins."),
     "find": Entry("inspect", "Find the builds of a git commit on the indexes."),
-    "identify": Entry("inspect", "Name the wheel of every installed distribution, with its evidence."),
+    "identify": Entry(
+        "inspect", "Name the wheel of every distribution, installed or in a lock, with its evidence."
+    ),
     "challenge": Entry("inspect", "Say whether indexes still have the wheels of a lock, and what changed inside."),
     "cache": Entry("cache", "Look into the compile cache, keep it, put it back: show, explain, save, load."),
     "warmup": Entry("warmup", "Compile beforehand what a run needs, and prove that a start now loads it."),

@@ -72,24 +72,27 @@ class IndexRecord:
     def wheels(self, layout: Layout, distributions: Sequence[Distribution]) -> Mapping[str, Wheel]:
         """Canonical name → wheel with the best evidence there is; names without any are left out."""
         found = dict(self._local.wheels(layout, distributions))
-        if self._index is None or self._reader is None:
-            return found
         left = [one for one in distributions if _is_open(one, found.get(one.name))]
-        self.asked = len(left)
-        search = _Search(self._index, self._reader, self._kept, _want(layout))
-        for distribution, answer in self._answers(lambda one: search.wheel(locate(layout, one)), left):
-            self._take(distribution, answer, found)
-        return found
+        return self._searched(left, _want(layout), lambda one: locate(layout, one), found)
 
     def recorded(self, distributions: Sequence[Distribution], interpreter: Interpreter) -> Mapping[str, Wheel]:
         """As ``wheels``, where no environment is at hand: by the recorded fingerprints alone."""
-        found: dict[str, Wheel] = {}
+        left = [one for one in distributions if _is_open(one, None if one.wheel.original is None else one.wheel)]
+        return self._searched(left, wheel_match.of_interpreter(interpreter), lambda one: Installed(one, None), {})
+
+    def _searched(
+        self,
+        left: Sequence[Distribution],
+        want: Wanted,
+        where: Callable[[Distribution], Installed],
+        found: dict[str, Wheel],
+    ) -> Mapping[str, Wheel]:
+        """``found``, and what the indexes know of ``left``."""
         if self._index is None or self._reader is None:
             return found
-        left = [one for one in distributions if _is_open(one, None if one.wheel.original is None else one.wheel)]
         self.asked = len(left)
-        search = _Search(self._index, self._reader, self._kept, wheel_match.of_interpreter(interpreter))
-        for distribution, answer in self._answers(lambda one: search.wheel(Installed(one, None)), left):
+        search = _Search(self._index, self._reader, self._kept, want)
+        for distribution, answer in self._answers(lambda one: search.wheel(where(one)), left):
             self._take(distribution, answer, found)
         return found
 
